@@ -74,6 +74,9 @@ class File {
 
   private:
     File() = default;
+    static File open_part(const std::string& path);
+    void add_part(File part);
+
     std::vector<MappedFile> parts_;
     uint32_t version_ = 0;
     uint64_t alignment_ = 0;

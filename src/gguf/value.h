@@ -47,6 +47,9 @@ using Value = std::variant<uint8_t, int8_t, uint16_t, int16_t, uint32_t, int32_t
 
 ValueType type_of(const Value& value);
 
+/// For messages: "u32", "array of 16 bool".
+std::string describe_type(const Value& value);
+
 struct KeyValue {
     std::string key;
     Value value;
