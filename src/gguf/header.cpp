@@ -204,7 +204,7 @@ TensorInfo read_tensor(Cursor& cursor, uint64_t alignment) {
         cursor.fail("has {} dimensions, expected 1 to {}", n_dims, ne.size());
     }
     const std::span<uint64_t> stored(ne.data(), n_dims);
-    cursor.numbers(stored, "dimensions");
+    cursor.numbers(stored, "shape");
     const auto type = cursor.number<uint32_t>("type");
     if (const auto fault = tensor_type_fault(type)) cursor.fail("{}", *fault);
     tensor.type = static_cast<ggml_type>(type);
