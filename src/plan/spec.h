@@ -9,10 +9,11 @@
 
 namespace pleat {
 
-/// Where in a flag's text an item stands, for messages: counted from 1. Takes no part in comparing.
+/// Where in a flag's text an item stands, for messages: counted from 1; 0 when there is no text.
+/// Takes no part in comparing.
 struct Place {
     std::string flag;  ///< "--repeat-layers", "--spec", "plan.json", ...
-    std::string text;  ///< the flag's whole text, for quoting
+    std::string text;  ///< the flag's text as messages quote it: escaped, cut when it is long
     size_t character = 0;
     bool operator==(const Place&) const { return true; }
 };
