@@ -1,0 +1,35 @@
+#include "arch/registry.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "arch/llama.h"
+#include "base/error.h"
+
+namespace pleat {
+
+std::span<const Architecture* const> architectures() {
+    static const std::array<const Architecture*, 1> table{&llama_architecture()};
+    return table;
+}
+
+std::shared_ptr<Model> open_model(const std::string& path, ModelOptions options) {
+    gguf::File file = gguf::File::open(path);
+    const std::string name = file.required_string("general.architecture");
+    const auto table = architectures();
+    const auto row =
+        std::ranges::find_if(table, [&](const Architecture* a) { return a->name == name; });
+    if (row == table.end()) {
+        std::string names;
+        for (const Architecture* a : table) {
+            if (!names.empty()) names += ", ";
+            names += a->name;
+        }
+        fail("{}: architecture \"{}\" is not supported (key general.architecture); supported: {}",
+             path, name, names);
+    }
+    return std::make_shared<Model>(std::move(file), **row, options);
+}
+
+}  // namespace pleat

@@ -1,0 +1,128 @@
+#include "cache/kv_cache.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "cache/cache_type.h"
+#include "model/backend.h"
+
+namespace pleat {
+namespace {
+
+constexpr uint32_t n_kv_unit = 256;  ///< graphs look at multiples of this many cells
+
+bool is_kind(Role role, CacheKind kind) {
+    return owns_kv(role) && (role == Role::local_attention) == (kind == CacheKind::window);
+}
+
+}  // namespace
+
+KvCache::KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSettings& settings,
+                 CacheKind kind)
+    : n_cells_(kind == CacheKind::window ? settings.n_cells_window(shape.n_swa)
+                                         : settings.n_cells()) {
+    const uint32_t n_swa = kind == CacheKind::window ? shape.n_swa : 0;
+    std::vector<size_t> mine;
+    for (size_t i = 0; i < plan.slots().size(); ++i) {
+        if (is_kind(shape.layers.at(static_cast<size_t>(plan.slots()[i].layer)).role, kind)) {
+            mine.push_back(i);
+        }
+    }
+    streams_.assign(settings.n_stream(), Cells(n_cells_, n_swa));
+    if (mine.empty()) return;
+
+    context_.reset(ggml_init({.mem_size = 2 * mine.size() * ggml_tensor_overhead(),
+                              .mem_buffer = nullptr,
+                              .no_alloc = true}));
+    if (!context_) fail("out of memory for {} cache slots", mine.size());
+    slots_.resize(plan.slots().size());
+    for (const size_t i : mine) {
+        const LayerShape& layer = shape.layers.at(static_cast<size_t>(plan.slots()[i].layer));
+        const int64_t n_embd_k = static_cast<int64_t>(layer.n_head_kv) * layer.head_dim_k;
+        const int64_t n_embd_v = static_cast<int64_t>(layer.n_head_kv) * layer.head_dim_v;
+        slots_[i].k = ggml_new_tensor_3d(context_.get(), ggml_type_of(settings.type_k), n_embd_k,
+                                         n_cells_, settings.n_stream());
+        slots_[i].v = ggml_new_tensor_3d(context_.get(), ggml_type_of(settings.type_v), n_embd_v,
+                                         n_cells_, settings.n_stream());
+        bytes_ += ggml_nbytes(slots_[i].k) + ggml_nbytes(slots_[i].v);
+        n_embd_v_ = std::max(n_embd_v_, static_cast<uint32_t>(n_embd_v));
+        const bool first = i == mine.front();
+        head_dim_k_ = first || head_dim_k_ == layer.head_dim_k ? layer.head_dim_k : 0;
+        head_dim_v_ = first || head_dim_v_ == layer.head_dim_v ? layer.head_dim_v : 0;
+    }
+    buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(
+        context_.get(), ggml_backend_dev_buffer_type(cpu_device())));
+    if (!buffer_) fail("cannot allocate {} for the KV cache", format_bytes(bytes_));
+    ggml_backend_buffer_clear(buffer_.get(), 0);
+}
+
+const KvCache::Slots& KvCache::slot(int32_t index) const {
+    return slots_.at(static_cast<size_t>(index));
+}
+
+bool KvCache::has(int32_t index) const {
+    return index >= 0 && static_cast<size_t>(index) < slots_.size() &&
+           slots_[static_cast<size_t>(index)].k != nullptr;
+}
+
+std::optional<Placement> KvCache::place(const Ubatch& ubatch) {
+    Placement placement;
+    const uint32_t n = ubatch.n_stream_tokens();
+    for (uint32_t s = 0; s < ubatch.n_streams; ++s) {
+        const auto cells = streams_.at(ubatch.first_stream + s).find(n);
+        if (!cells) return std::nullopt;
+        placement.cells.insert(placement.cells.end(), cells->begin(), cells->end());
+    }
+    for (uint32_t s = 0; s < ubatch.n_streams; ++s) {
+        Cells& stream = streams_[ubatch.first_stream + s];
+        const size_t at = static_cast<size_t>(s) * n;
+        stream.set(std::span(placement.cells).subspan(at, n),
+                   std::span(ubatch.positions).subspan(at, n),
+                   std::span(ubatch.sequences).subspan(at, n));
+        const auto padded = static_cast<uint32_t>(round_up(stream.used_end(), n_kv_unit));
+        placement.n_kv = std::max(placement.n_kv, std::min(n_cells_, std::max(n_kv_unit, padded)));
+    }
+    return placement;
+}
+
+bool KvCache::fits(std::span<const uint32_t> n) const {
+    for (size_t s = 0; s < streams_.size(); ++s) {
+        if (n[s] > streams_[s].n_free()) return false;
+    }
+    return true;
+}
+
+void KvCache::remove(int32_t sequence, int32_t begin, int32_t end) {
+    streams_.at(stream_of(sequence)).remove(sequence, begin, end);
+}
+
+void KvCache::copy(int32_t from, int32_t to, int32_t begin, int32_t end) {
+    const uint32_t source = stream_of(from);
+    const uint32_t target = stream_of(to);
+    if (source == target) {
+        streams_[source].share(from, to, begin, end);
+        return;
+    }
+    // The target stream becomes the source's image, cells included, under its own sequence.
+    streams_[target] = streams_[source];
+    streams_[target].share(from, to, begin, end);
+    streams_[target].remove(from, 0, INT32_MAX);
+    for (const Slots& slot : slots_) {
+        if (slot.k == nullptr) continue;
+        for (ggml_tensor* const tensor : {slot.k, slot.v}) {
+            // Only the CPU holds caches so far, so the bytes can be moved in place.
+            auto* const data = static_cast<std::byte*>(tensor->data);
+            std::copy_n(data + source * tensor->nb[2], tensor->nb[2],
+                        data + target * tensor->nb[2]);
+        }
+    }
+}
+
+void KvCache::clear() {
+    for (Cells& stream : streams_) stream.clear();
+    if (buffer_) ggml_backend_buffer_clear(buffer_.get(), 0);
+}
+
+}  // namespace pleat

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <ggml-cpp.h>
+#include <ggml.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cache/cells.h"
+#include "cache/ubatch.h"
+#include "plan/cost.h"
+#include "plan/plan.h"
+#include "plan/shape.h"
+
+namespace pleat {
+
+/// Where the tokens of one ubatch go: cells of their streams, in token order.
+struct Placement {
+    std::vector<uint32_t> cells;
+    uint32_t n_kv = 0;  ///< cells the graph looks at, padded as stock pads
+};
+
+enum class CacheKind { full, window };
+
+/// The K/V slots of one kind (full or window): tensors per slot, one cell layout for all of them.
+class KvCache {
+  public:
+    struct Slots {
+        ggml_tensor* k = nullptr;  ///< [n_head_kv * head_dim_k, n_cells, n_stream]
+        ggml_tensor* v = nullptr;  ///< [n_head_kv * head_dim_v, n_cells, n_stream]
+    };
+
+    /// Allocates the plan's slots of this kind, cleared to zero (a masked cell must be finite).
+    /// Throws Error when memory runs out.
+    KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSettings& settings,
+            CacheKind kind);
+
+    bool empty() const { return slots_.empty(); }
+    const Slots& slot(int32_t index) const;  ///< by Pass::slot; must be of this kind
+    bool has(int32_t index) const;
+    uint32_t n_cells() const { return n_cells_; }
+    /// Elements of a V row; all slots of a cache agree where V lies transposed.
+    uint32_t n_embd_v() const { return n_embd_v_; }
+    uint32_t n_stream() const { return static_cast<uint32_t>(streams_.size()); }
+    /// Head sizes that all slots share, 0 when they differ: stock rotates K and V only then.
+    uint32_t common_head_dim_k() const { return head_dim_k_; }
+    uint32_t common_head_dim_v() const { return head_dim_v_; }
+    uint64_t bytes() const { return bytes_; }
+
+    /// Finds cells for a ubatch and puts its tokens there; no value (and no change) when full.
+    std::optional<Placement> place(const Ubatch& ubatch);
+
+    /// Are there empty cells for `n[s]` more tokens in every stream s?
+    bool fits(std::span<const uint32_t> n) const;
+
+    const Cells& stream(uint32_t index) const { return streams_.at(index); }
+    uint32_t stream_of(int32_t sequence) const {
+        return n_stream() == 1 ? 0 : static_cast<uint32_t>(sequence);
+    }
+
+    void remove(int32_t sequence, int32_t begin, int32_t end);
+    /// Shares cells within a stream, copies the data between streams (then `to` must be empty and
+    /// the range the whole sequence).
+    void copy(int32_t from, int32_t to, int32_t begin, int32_t end);
+    void clear();
+
+  private:
+    std::vector<Slots> slots_;  ///< by Pass::slot; null tensors for slots of another kind
+    std::vector<Cells> streams_;
+    ggml_context_ptr context_;
+    ggml_backend_buffer_ptr buffer_;
+    uint32_t n_cells_ = 0;
+    uint32_t n_embd_v_ = 0;
+    uint32_t head_dim_k_ = 0;
+    uint32_t head_dim_v_ = 0;
+    uint64_t bytes_ = 0;
+};
+
+}  // namespace pleat

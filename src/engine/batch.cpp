@@ -1,0 +1,75 @@
+#include "engine/batch.h"
+
+#include <algorithm>
+#include <map>
+
+namespace pleat {
+namespace {
+
+void append(Ubatch& ubatch, const BatchToken& token, size_t row) {
+    if (token.output) ubatch.output_rows.push_back(static_cast<int32_t>(ubatch.tokens.size()));
+    ubatch.tokens.push_back(token.token);
+    ubatch.positions.push_back(token.position);
+    ubatch.sequences.push_back(token.sequence);
+    ubatch.batch_rows.push_back(static_cast<int32_t>(row));
+}
+
+std::vector<Ubatch> split_runs(std::span<const BatchToken> batch, uint32_t n_ubatch) {
+    std::vector<Ubatch> ubatches;
+    for (size_t i = 0; i < batch.size(); ++i) {
+        if (i % n_ubatch == 0) ubatches.emplace_back();
+        append(ubatches.back(), batch[i], i);
+    }
+    return ubatches;
+}
+
+std::vector<Ubatch> split_equal(std::span<const BatchToken> batch, uint32_t n_ubatch) {
+    struct Pending {
+        std::vector<size_t> rows;
+        size_t next = 0;
+        size_t left() const { return rows.size() - next; }
+    };
+    std::map<int32_t, Pending> pending;
+    for (size_t i = 0; i < batch.size(); ++i) pending[batch[i].sequence].rows.push_back(i);
+
+    std::vector<Ubatch> ubatches;
+    std::vector<bool> done(batch.size());
+    for (size_t start = 0; start < batch.size();) {
+        if (done[start]) {
+            ++start;
+            continue;
+        }
+        // The streams of a ubatch are one view of the cache, so their ids must follow each other.
+        std::vector<int32_t> sequences;
+        for (size_t i = start; i < batch.size() && sequences.size() < n_ubatch; ++i) {
+            const int32_t sequence = batch[i].sequence;
+            if (done[i] || std::ranges::find(sequences, sequence) != sequences.end()) continue;
+            if (sequences.empty() || sequence == sequences.back() + 1)
+                sequences.push_back(sequence);
+        }
+        size_t each = n_ubatch / sequences.size();
+        for (const int32_t s : sequences) each = std::min(each, pending[s].left());
+
+        Ubatch& ubatch = ubatches.emplace_back();
+        ubatch.first_stream = static_cast<uint32_t>(sequences.front());
+        ubatch.n_streams = static_cast<uint32_t>(sequences.size());
+        for (const int32_t s : sequences) {
+            Pending& p = pending[s];
+            for (size_t i = 0; i < each; ++i) {
+                const size_t row = p.rows[p.next++];
+                append(ubatch, batch[row], row);
+                done[row] = true;
+            }
+        }
+    }
+    return ubatches;
+}
+
+}  // namespace
+
+std::vector<Ubatch> split_ubatches(std::span<const BatchToken> batch, uint32_t n_ubatch,
+                                   uint32_t n_stream) {
+    return n_stream == 1 ? split_runs(batch, n_ubatch) : split_equal(batch, n_ubatch);
+}
+
+}  // namespace pleat

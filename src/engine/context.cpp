@@ -1,0 +1,397 @@
+#include "engine/context.h"
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/units.h"
+#include "model/backend.h"
+
+namespace pleat {
+namespace {
+
+ContextSettings completed(ContextSettings settings, const Model& model) {
+    CacheSettings& cache = settings.cache;
+    if (cache.n_ctx == 0) cache.n_ctx = model.hparams().n_ctx_train;
+    if (cache.n_seq == 0 || cache.n_seq > max_sequences) {
+        fail("{} sequences asked for; a context holds 1 to {}", cache.n_seq, max_sequences);
+    }
+    if (settings.n_batch == 0) fail("n_batch is 0, expected at least 1");
+    if (cache.n_ubatch == 0) fail("n_ubatch is 0, expected at least 1");
+    if (settings.n_threads < 1 || settings.n_threads_batch < 1) {
+        fail("{} and {} threads asked for, expected at least 1", settings.n_threads,
+             settings.n_threads_batch);
+    }
+    // What stock does: no batch exceeds the context, no ubatch the batch.
+    settings.n_batch = std::min(settings.n_batch, cache.n_cells());
+    cache.n_ubatch = std::min(cache.n_ubatch, settings.n_batch);
+    if (settings.flash_attention == FlashAttention::automatic) {
+        settings.flash_attention = FlashAttention::on;  // the CPU has the kernel
+    }
+    if (settings.flash_attention == FlashAttention::off && cache.type_v.quantized()) {
+        fail("a quantised V cache ({}) needs flash attention: use -fa on, or -ctv f16",
+             cache.type_v.name);
+    }
+    return settings;
+}
+
+/// Refuses what cannot fit, before anything is allocated. Weights that are mapped can be dropped by
+/// the system again; a cache cannot.
+void check_memory(const LayerPlan& plan, const Model& model, const CacheSettings& cache) {
+    const uint64_t wanted = plan_cost(plan, model.shape(), cache).cache_bytes();
+    const auto available = available_memory();
+    if (available && wanted > *available) {
+        fail(
+            "the cache of this context takes {} ({} tokens, {} sequences), but only {} of memory "
+            "are free; ask for a smaller context with -c",
+            format_bytes(wanted), cache.n_ctx, cache.n_seq, format_bytes(*available));
+    }
+}
+
+/// Size of the Hadamard rotation that stock applies before quantising: it spreads outliers over a
+/// group of channels. 0 = none.
+uint32_t rotation_size(const CacheType& type, uint32_t head_dim, bool largest) {
+    if (!type.quantized() || head_dim == 0 || head_dim % 64 != 0) return 0;
+    uint32_t n = 64;
+    while (largest && head_dim % (2 * n) == 0) n *= 2;
+    return n;
+}
+
+/// Sylvester's construction, scaled to be orthonormal.
+std::vector<float> hadamard(uint32_t n) {
+    std::vector<float> matrix(static_cast<size_t>(n) * n);
+    if (n == 0) return matrix;
+    matrix[0] = static_cast<float>(1.0 / std::sqrt(static_cast<float>(n)));
+    for (uint32_t size = 1; size < n; size *= 2) {
+        for (uint32_t row = 0; row < size; ++row) {
+            for (uint32_t column = 0; column < size; ++column) {
+                const float value = matrix[row * n + column];
+                matrix[(row + size) * n + column] = value;
+                matrix[row * n + column + size] = value;
+                matrix[(row + size) * n + column + size] = -value;
+            }
+        }
+    }
+    return matrix;
+}
+
+/// Two teams of threads on the same cores are many times slower than one after the other.
+std::mutex& compute_mutex() {
+    static std::mutex mutex;
+    return mutex;
+}
+
+}  // namespace
+
+Context::Context(std::shared_ptr<Model> model, LayerPlan plan, ContextSettings settings,
+                 const LoadProgress& progress)
+    : model_(std::move(model)),
+      plan_(std::move(plan)),
+      settings_(completed(settings, *model_)),
+      full_((check_memory(plan_, *model_, settings_.cache), plan_), model_->shape(),
+            settings_.cache, CacheKind::full),
+      window_(plan_, model_->shape(), settings_.cache, CacheKind::window) {
+    model_->load(plan_, progress);
+
+    graph_settings_.flash_attention = settings_.flash_attention == FlashAttention::on;
+    const Globals& globals = model_->globals();
+    const Rope& rope = model_->hparams().rope;
+    graph_settings_.rope_factors = globals.rope_factors;
+    if (rope.longrope) {
+        const bool beyond = settings_.cache.n_ctx > static_cast<uint32_t>(rope.n_ctx_orig);
+        graph_settings_.rope_factors =
+            beyond ? globals.rope_factors_long : globals.rope_factors_short;
+    }
+    graph_settings_.rotation_k =
+        rotation_size(settings_.cache.type_k, full_.common_head_dim_k(), true);
+    graph_settings_.rotation_v =
+        rotation_size(settings_.cache.type_v, full_.common_head_dim_v(), false);
+
+    rotation_k_ = hadamard(graph_settings_.rotation_k);
+    rotation_v_ = hadamard(graph_settings_.rotation_v);
+    backends_ = make_backends();
+    reserve();
+}
+
+Context::~Context() = default;
+
+void Context::reserve() {
+    // The largest shape once, so that decoding never allocates; the outputs grow when asked for.
+    const uint32_t n_ubatch = settings_.cache.n_ubatch;
+    const GraphShape largest{.n_tokens = n_ubatch,
+                             .n_outputs = 1,
+                             .n_streams = 1,
+                             .first_stream = 0,
+                             .n_kv_full = full_.empty() ? 0 : full_.n_cells(),
+                             .n_kv_window = window_.empty() ? 0 : window_.n_cells()};
+    const Graph graph =
+        GraphBuilder(*model_, plan_, full_, window_, graph_settings_, largest).build();
+    std::vector<ggml_backend_t> backends;
+    std::vector<ggml_backend_buffer_type_t> types;
+    for (const ggml_backend_ptr& backend : backends_) {
+        backends.push_back(backend.get());
+        types.push_back(ggml_backend_get_default_buffer_type(backend.get()));
+        set_abort_callback(
+            backend.get(),
+            [](void* data) {
+                return static_cast<std::atomic<bool>*>(data)->load(std::memory_order_relaxed);
+            },
+            &cancelled_);
+    }
+    scheduler_.reset(
+        ggml_backend_sched_new(backends.data(), types.data(), static_cast<int>(backends.size()),
+                               static_cast<size_t>(ggml_graph_size(graph.nodes)), false, true));
+    if (!scheduler_ || !ggml_backend_sched_reserve(scheduler_.get(), graph.nodes)) {
+        fail("cannot allocate the compute buffer for {} tokens", n_ubatch);
+    }
+}
+
+uint64_t Context::compute_bytes() const {
+    uint64_t bytes = 0;
+    for (const ggml_backend_ptr& backend : backends_) {
+        bytes += ggml_backend_sched_get_buffer_size(scheduler_.get(), backend.get());
+    }
+    return bytes;
+}
+
+void Context::check(std::span<const BatchToken> batch) const {
+    if (batch.empty()) fail("an empty batch was given to decode");
+    std::vector<int32_t> next(settings_.cache.n_seq, -1);
+    for (const BatchToken& t : batch) {
+        if (t.token < 0 || static_cast<uint32_t>(t.token) >= n_vocab()) {
+            fail("token {} is not in the vocabulary; this model has {} tokens, so 0 <= token < {}",
+                 t.token, n_vocab(), n_vocab());
+        }
+        if (t.sequence < 0 || static_cast<uint32_t>(t.sequence) >= settings_.cache.n_seq) {
+            fail("sequence {} does not exist; this context has {}, so 0 <= sequence < {}",
+                 t.sequence, settings_.cache.n_seq, settings_.cache.n_seq);
+        }
+        int32_t& expected = next[static_cast<size_t>(t.sequence)];
+        if (expected < 0) expected = next_position(t.sequence);
+        if (t.position != expected) {
+            fail("position {} given for sequence {}, expected {}: positions follow each other",
+                 t.position, t.sequence, expected);
+        }
+        ++expected;
+    }
+}
+
+DecodeStatus Context::decode(int32_t sequence, std::span<const int32_t> tokens, bool all_outputs) {
+    Batch batch;
+    batch.reserve(tokens.size());
+    int32_t position = sequence >= 0 && sequence < static_cast<int32_t>(settings_.cache.n_seq)
+                           ? next_position(sequence)
+                           : 0;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+        batch.push_back({.token = tokens[i],
+                         .position = position++,
+                         .sequence = sequence,
+                         .output = all_outputs || i + 1 == tokens.size()});
+    }
+    return decode(batch);
+}
+
+DecodeStatus Context::decode(std::span<const BatchToken> batch) {
+    check(batch);
+    cancelled_ = false;
+    n_outputs_ = 0;
+    output_of_row_.assign(batch.size(), -1);
+    for (size_t i = 0; i < batch.size(); ++i) {
+        if (batch[i].output) output_of_row_[i] = static_cast<int32_t>(n_outputs_++);
+    }
+    logits_.resize(n_outputs_ * n_vocab());
+    hidden_.resize(n_outputs_ * n_embd());
+
+    // Known before anything is computed, so that a batch that does not fit leaves no trace. A
+    // window cache is sized so that a ubatch always finds room.
+    std::vector<uint32_t> n_new(full_.n_stream());
+    for (const BatchToken& t : batch) ++n_new[full_.stream_of(t.sequence)];
+    if (!full_.fits(n_new)) {
+        n_outputs_ = 0;
+        return DecodeStatus::cache_full;
+    }
+    for (size_t row = 0; row < batch.size(); row += settings_.n_batch) {
+        const size_t n = std::min<size_t>(settings_.n_batch, batch.size() - row);
+        const DecodeStatus status = decode_chunk(batch.subspan(row, n), row);
+        if (status == DecodeStatus::ok) continue;
+        for (const BatchToken& t : batch.first(row + n)) {
+            full_.remove(t.sequence, t.position, t.position + 1);
+            window_.remove(t.sequence, t.position, t.position + 1);
+        }
+        n_outputs_ = 0;
+        return status;
+    }
+    return DecodeStatus::ok;
+}
+
+DecodeStatus Context::decode_chunk(std::span<const BatchToken> batch, size_t first_row) {
+    for (const Ubatch& ubatch : split_ubatches(batch, settings_.cache.n_ubatch, full_.n_stream())) {
+        const auto full = full_.place(ubatch);
+        if (!full) return DecodeStatus::cache_full;
+        const auto window = window_.place(ubatch);
+        if (!window) return DecodeStatus::cache_full;
+        const Graph& graph =
+            graph_for({.n_tokens = ubatch.n_tokens(),
+                       .n_outputs = static_cast<uint32_t>(ubatch.output_rows.size()),
+                       .n_streams = ubatch.n_streams,
+                       .first_stream = ubatch.first_stream,
+                       .n_kv_full = full_.empty() ? 0 : full->n_kv,
+                       .n_kv_window = window_.empty() ? 0 : window->n_kv});
+        set_inputs(graph, ubatch, *full, *window);
+        const int n_threads =
+            ubatch.n_tokens() == 1 ? settings_.n_threads : settings_.n_threads_batch;
+        for (const ggml_backend_ptr& backend : backends_) set_threads(backend.get(), n_threads);
+        if (!compute(graph)) return DecodeStatus::cancelled;
+
+        for (size_t i = 0; i < ubatch.output_rows.size(); ++i) {
+            const auto ubatch_row = static_cast<size_t>(ubatch.output_rows[i]);
+            const size_t row = first_row + static_cast<size_t>(ubatch.batch_rows[ubatch_row]);
+            const auto output = static_cast<size_t>(output_of_row_[row]);
+            const size_t logits_bytes = n_vocab() * sizeof(float);
+            ggml_backend_tensor_get(graph.logits, &logits_[output * n_vocab()], i * logits_bytes,
+                                    logits_bytes);
+            const size_t hidden_bytes = n_embd() * sizeof(float);
+            ggml_backend_tensor_get(graph.hidden, &hidden_[output * n_embd()], i * hidden_bytes,
+                                    hidden_bytes);
+        }
+    }
+    return DecodeStatus::ok;
+}
+
+const Graph& Context::graph_for(const GraphShape& shape) {
+    if (graph_ && graph_->shape == shape) return *graph_;
+    ggml_backend_sched_reset(scheduler_.get());
+    graph_ = GraphBuilder(*model_, plan_, full_, window_, graph_settings_, shape).build();
+    ++n_graphs_built_;
+    if (!ggml_backend_sched_alloc_graph(scheduler_.get(), graph_->nodes)) {
+        graph_.reset();
+        fail("cannot allocate the compute buffer for {} tokens with {} outputs", shape.n_tokens,
+             shape.n_outputs);
+    }
+    // Constant inputs live in the compute buffer too, where later nodes may reuse their memory, so
+    // they are set with the others before every run.
+    return *graph_;
+}
+
+bool Context::compute(const Graph& graph) {
+    const std::lock_guard lock(compute_mutex());
+    const ggml_status status = ggml_backend_sched_graph_compute(scheduler_.get(), graph.nodes);
+    switch (status) {
+        case GGML_STATUS_SUCCESS:
+            return true;
+        case GGML_STATUS_ABORTED:
+            return false;
+        case GGML_STATUS_ALLOC_FAILED:
+            fail("out of memory while computing");
+        case GGML_STATUS_FAILED:
+            break;
+    }
+    fail("the backend failed to compute (status {})", static_cast<int>(status));
+}
+
+void Context::set_inputs(const Graph& graph, const Ubatch& ubatch, const Placement& full,
+                         const Placement& window) {
+    const auto set = [](ggml_tensor* tensor, const auto& values) {
+        // An input that no node uses has no memory: a plan may run without attention at all.
+        if (tensor == nullptr || tensor->buffer == nullptr || values.empty()) return;
+        ggml_backend_tensor_set(tensor, values.data(), 0, values.size() * sizeof(values[0]));
+    };
+    set(graph.tokens, ubatch.tokens);
+    set(graph.positions, ubatch.positions);
+    set(graph.output_rows, ubatch.output_rows);
+    set(graph.rotation_k, rotation_k_);
+    set(graph.rotation_v, rotation_v_);
+    set_kv_inputs(graph.full, full_, ubatch, full);
+    set_kv_inputs(graph.window, window_, ubatch, window);
+}
+
+void Context::set_kv_inputs(const KvInputs& inputs, const KvCache& cache, const Ubatch& ubatch,
+                            const Placement& placement) {
+    if (cache.empty()) return;
+    const uint32_t n_tokens = ubatch.n_tokens();
+    const uint32_t n_stream_tokens = ubatch.n_stream_tokens();
+    const bool transposed = !graph_settings_.flash_attention;
+    const int64_t n_cells = cache.n_cells();
+    const int64_t n_embd_v = cache.n_embd_v();
+
+    std::vector<int64_t> k_cells(n_tokens);
+    std::vector<int64_t> v_cells(transposed ? static_cast<size_t>(n_tokens * n_embd_v) : 0);
+    const bool f16 = graph_settings_.flash_attention;
+    const size_t mask_size = static_cast<size_t>(inputs.n_kv) * n_tokens;
+    const ggml_fp16_t zero = ggml_fp32_to_fp16(0.0F);
+    const ggml_fp16_t minus_infinity = ggml_fp32_to_fp16(-INFINITY);
+    std::vector<ggml_fp16_t> mask16(f16 ? mask_size : 0, minus_infinity);
+    std::vector<float> mask32(f16 ? 0 : mask_size, -INFINITY);
+    for (uint32_t i = 0; i < n_tokens; ++i) {
+        const int64_t stream = ubatch.first_stream + i / n_stream_tokens;
+        const int64_t cell = placement.cells[i];
+        k_cells[i] = stream * n_cells + cell;
+        if (transposed) {
+            for (int64_t channel = 0; channel < n_embd_v; ++channel) {
+                v_cells[static_cast<size_t>(i * n_embd_v + channel)] =
+                    (stream * n_embd_v + channel) * n_cells + cell;
+            }
+        }
+        const Cells& cells = cache.stream(static_cast<uint32_t>(stream));
+        const size_t row = static_cast<size_t>(i) * inputs.n_kv;
+        for (uint32_t j = 0; j < inputs.n_kv; ++j) {
+            if (!cells.visible(j, ubatch.sequences[i], ubatch.positions[i])) continue;
+            if (f16) {
+                mask16[row + j] = zero;
+            } else {
+                mask32[row + j] = 0.0F;
+            }
+        }
+    }
+    const auto set = [](ggml_tensor* tensor, const auto& values) {
+        ggml_backend_tensor_set(tensor, values.data(), 0, values.size() * sizeof(values[0]));
+    };
+    set(inputs.k_cells, k_cells);
+    set(inputs.v_cells, transposed ? v_cells : k_cells);
+    if (f16) {
+        set(inputs.mask, mask16);
+    } else {
+        set(inputs.mask, mask32);
+    }
+}
+
+std::span<const float> Context::logits(size_t output) const {
+    if (output >= n_outputs_)
+        fail("output {} asked for, the last batch had {}", output, n_outputs_);
+    return std::span(logits_).subspan(output * n_vocab(), n_vocab());
+}
+
+std::span<const float> Context::hidden(size_t output) const {
+    if (output >= n_outputs_)
+        fail("output {} asked for, the last batch had {}", output, n_outputs_);
+    return std::span(hidden_).subspan(output * n_embd(), n_embd());
+}
+
+int32_t Context::next_position(int32_t sequence) const {
+    return full_.stream(full_.stream_of(sequence)).max_position(sequence) + 1;
+}
+
+void Context::remove(int32_t sequence, int32_t begin, int32_t end) {
+    if (end < 0) end = INT32_MAX;
+    full_.remove(sequence, begin, end);
+    window_.remove(sequence, begin, end);
+}
+
+void Context::copy(int32_t from, int32_t to, int32_t end) {
+    if (from == to) return;
+    if (next_position(to) != 0)
+        fail("sequence {} is not empty, so nothing can be copied to it", to);
+    if (end < 0) end = INT32_MAX;
+    full_.copy(from, to, 0, end);
+    window_.copy(from, to, 0, end);
+}
+
+void Context::clear() {
+    full_.clear();
+    window_.clear();
+}
+
+}  // namespace pleat

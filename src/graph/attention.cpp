@@ -1,0 +1,145 @@
+#include <cmath>
+
+#include "base/error.h"
+#include "graph/builder.h"
+
+namespace pleat {
+
+Qkv GraphBuilder::project_qkv(const Layer& w, const Pass& pass, ggml_tensor* x) {
+    const auto i = static_cast<size_t>(pass.layer);
+    const int64_t n_head = hparams().n_head[i];
+    const int64_t n_head_kv = hparams().n_head_kv[i];
+    const int64_t dim_k = hparams().head_dim_k;
+    const int64_t dim_v = hparams().head_dim_v;
+    const int64_t n_tokens = x->ne[1];
+
+    if (w.attn_qkv.weight != nullptr) {
+        ggml_tensor* const qkv = project(w.attn_qkv, x);
+        const auto part = [&](int64_t dim, int64_t heads, int64_t first_row) {
+            return ggml_view_3d(c_, qkv, dim, heads, n_tokens, ggml_row_size(qkv->type, dim),
+                                qkv->nb[1], ggml_row_size(qkv->type, first_row));
+        };
+        return {.q = part(dim_k, n_head, 0),
+                .k = part(dim_k, n_head_kv, n_head * dim_k),
+                .v = part(dim_v, n_head_kv, (n_head + n_head_kv) * dim_k)};
+    }
+    const auto heads = [&](const Linear& linear, int64_t dim, int64_t n) {
+        return ggml_reshape_3d(c_, project(linear, x), dim, n, n_tokens);
+    };
+    return {.q = heads(w.attn_q, dim_k, n_head),
+            .k = heads(w.attn_k, dim_k, n_head_kv),
+            .v = heads(w.attn_v, dim_v, n_head_kv)};
+}
+
+ggml_tensor* GraphBuilder::rope(ggml_tensor* x) {
+    const Rope& r = hparams().rope;
+    return ggml_rope_ext(c_, x, graph_.positions, settings_.rope_factors, r.n_rot, r.mode,
+                         r.n_ctx_orig, r.freq_base, r.freq_scale, r.ext_factor, r.attn_factor,
+                         r.beta_fast, r.beta_slow);
+}
+
+ggml_tensor* GraphBuilder::rotate(ggml_tensor* x, ggml_tensor* rotation) {
+    if (rotation == nullptr) return x;
+    const int64_t n = rotation->ne[0];
+    ggml_tensor* const flat = ggml_is_contiguous(x) ? x : ggml_cont(c_, x);
+    ggml_tensor* y =
+        ggml_mul_mat(c_, rotation, ggml_reshape_2d(c_, flat, n, ggml_nelements(x) / n));
+    ggml_mul_mat_set_hint(y, GGML_HINT_SRC0_IS_HADAMARD);
+    return ggml_reshape_4d(c_, y, x->ne[0], x->ne[1], x->ne[2], x->ne[3]);
+}
+
+void GraphBuilder::store(const KvCache& cache, const KvInputs& inputs, const Qkv& qkv,
+                         int32_t slot) {
+    const KvCache::Slots& s = cache.slot(slot);
+    const int64_t n_tokens = qkv.k->ne[2];
+    const auto rows = [&](ggml_tensor* x) {
+        return ggml_view_2d(c_, x, x->ne[0] * x->ne[1], n_tokens, x->nb[2], 0);
+    };
+    const auto all_streams = [&](ggml_tensor* t) {
+        return ggml_reshape_2d(c_, t, t->ne[0], t->ne[1] * t->ne[2]);
+    };
+    ggml_tensor* const k = ggml_set_rows(c_, all_streams(s.k), rows(qkv.k), inputs.k_cells);
+    ggml_tensor* v = nullptr;
+    if (settings_.flash_attention) {
+        v = ggml_set_rows(c_, all_streams(s.v), rows(qkv.v), inputs.v_cells);
+    } else {
+        // V lies transposed, so every element is a row of its own.
+        ggml_tensor* const flat = ggml_is_contiguous(qkv.v) ? qkv.v : ggml_cont(c_, qkv.v);
+        v = ggml_set_rows(c_, ggml_reshape_2d(c_, s.v, 1, ggml_nelements(s.v)),
+                          ggml_reshape_2d(c_, flat, 1, ggml_nelements(flat)), inputs.v_cells);
+    }
+    // No edge leads from a write to the reads of the cache: the order of expansion is what counts.
+    ggml_build_forward_expand(graph_.nodes, k);
+    ggml_build_forward_expand(graph_.nodes, v);
+}
+
+ggml_tensor* GraphBuilder::view_k(const KvCache& cache, const KvInputs& inputs, int32_t slot,
+                                  int64_t head_dim) {
+    ggml_tensor* const k = cache.slot(slot).k;
+    const int64_t n_head_kv = k->ne[0] / head_dim;
+    ggml_tensor* const view = ggml_view_4d(
+        c_, k, head_dim, n_head_kv, inputs.n_kv, graph_.shape.n_streams,
+        ggml_row_size(k->type, head_dim), k->nb[1], k->nb[2], graph_.shape.first_stream * k->nb[2]);
+    return ggml_permute(c_, view, 0, 2, 1, 3);
+}
+
+ggml_tensor* GraphBuilder::view_v(const KvCache& cache, const KvInputs& inputs, int32_t slot,
+                                  int64_t head_dim) {
+    ggml_tensor* const v = cache.slot(slot).v;
+    const int64_t n_head_kv = v->ne[0] / head_dim;
+    const size_t offset = graph_.shape.first_stream * v->nb[2];
+    ggml_tensor* view = nullptr;
+    if (settings_.flash_attention) {
+        view = ggml_view_4d(c_, v, head_dim, n_head_kv, inputs.n_kv, graph_.shape.n_streams,
+                            ggml_row_size(v->type, head_dim), v->nb[1], v->nb[2], offset);
+    } else {
+        const size_t element = ggml_element_size(v);
+        const size_t column = element * static_cast<size_t>(v->ne[1]);
+        view = ggml_view_4d(c_, v, inputs.n_kv, n_head_kv, head_dim, graph_.shape.n_streams,
+                            column * static_cast<size_t>(head_dim), column, v->nb[2], offset);
+    }
+    return ggml_permute(c_, view, 0, 2, 1, 3);
+}
+
+ggml_tensor* GraphBuilder::attend(const Qkv& qkv, const Pass& pass, float scale,
+                                  const Linear& output) {
+    const bool in_window = window_.has(pass.slot);
+    const KvCache& cache = in_window ? window_ : full_;
+    const KvInputs& inputs = in_window ? graph_.window : graph_.full;
+    const int64_t dim_k = qkv.q->ne[0];
+    const int64_t n_head = qkv.q->ne[1];
+    const int64_t n_tokens = qkv.q->ne[2];
+    const int64_t dim_v = hparams().head_dim_v;
+    const int64_t n_streams = graph_.shape.n_streams;
+    if (pass.qk_scale != 1.0F) scale *= pass.qk_scale;
+
+    ggml_tensor* q = rotate(qkv.q, graph_.rotation_k);
+    const Qkv rotated{
+        .q = q, .k = rotate(qkv.k, graph_.rotation_k), .v = rotate(qkv.v, graph_.rotation_v)};
+    ggml_build_forward_expand(graph_.nodes, rotated.q);
+    ggml_build_forward_expand(graph_.nodes, rotated.v);
+    ggml_build_forward_expand(graph_.nodes, rotated.k);
+    store(cache, inputs, rotated, pass.slot);
+
+    ggml_tensor* const k = view_k(cache, inputs, pass.slot, dim_k);
+    ggml_tensor* const v = view_v(cache, inputs, pass.slot, dim_v);
+    q = ggml_view_4d(c_, q, dim_k, n_head, n_tokens / n_streams, n_streams, q->nb[1], q->nb[2],
+                     q->nb[2] * static_cast<size_t>(n_tokens / n_streams), 0);
+    q = ggml_permute(c_, q, 0, 2, 1, 3);
+
+    ggml_tensor* out = nullptr;
+    if (settings_.flash_attention) {
+        out = ggml_flash_attn_ext(c_, q, k, v, inputs.mask, scale, 0.0F, 0.0F);
+        ggml_prec_set_acc(out, GGML_PREC_F32);
+        out = ggml_reshape_2d(c_, out, dim_v * n_head, n_tokens);
+    } else {
+        ggml_tensor* scores = ggml_mul_mat(c_, k, q);
+        ggml_prec_set_acc(scores, GGML_PREC_F32);
+        scores = ggml_soft_max_ext(c_, scores, inputs.mask, scale, 0.0F);
+        out = ggml_permute(c_, ggml_mul_mat(c_, v, scores), 0, 2, 1, 3);
+        out = ggml_cont_2d(c_, out, dim_v * n_head, n_tokens);
+    }
+    return project(output, rotate(out, graph_.rotation_v));
+}
+
+}  // namespace pleat

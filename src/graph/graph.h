@@ -1,0 +1,46 @@
+#pragma once
+
+#include <ggml-cpp.h>
+#include <ggml.h>
+
+#include <cstdint>
+
+namespace pleat {
+
+/// What a graph's tensors depend on: two ubatches of equal shape run the same graph.
+struct GraphShape {
+    uint32_t n_tokens = 0;
+    uint32_t n_outputs = 0;
+    uint32_t n_streams = 1;
+    uint32_t first_stream = 0;
+    uint32_t n_kv_full = 0;    ///< cells of the full cache that are looked at
+    uint32_t n_kv_window = 0;  ///< and of the window cache; 0 = the plan has no such slots
+    bool operator==(const GraphShape&) const = default;
+};
+
+/// Inputs for the slots of one cache kind.
+struct KvInputs {
+    ggml_tensor* k_cells = nullptr;  ///< I64 [n_tokens]: rows to write, over all streams
+    ggml_tensor* v_cells =
+        nullptr;                  ///< the same, or I64 [n_tokens * n_embd_v] where V is transposed
+    ggml_tensor* mask = nullptr;  ///< [n_kv, n_stream_tokens, 1, n_streams], 0 or -inf
+    uint32_t n_kv = 0;
+};
+
+/// A built graph. The tensors belong to `context`; their memory to the scheduler that allocated it.
+struct Graph {
+    GraphShape shape;
+    ggml_context_ptr context;
+    ggml_cgraph* nodes = nullptr;
+    ggml_tensor* tokens = nullptr;       ///< I32 [n_tokens]
+    ggml_tensor* positions = nullptr;    ///< I32 [n_tokens]
+    ggml_tensor* output_rows = nullptr;  ///< I32 [n_outputs]
+    KvInputs full;
+    KvInputs window;
+    ggml_tensor* rotation_k = nullptr;  ///< F32 [n, n] Hadamard matrix, quantised K only
+    ggml_tensor* rotation_v = nullptr;
+    ggml_tensor* hidden = nullptr;  ///< after the final norm, F32 [n_embd, n_outputs]
+    ggml_tensor* logits = nullptr;  ///< F32 [n_vocab, n_outputs]
+};
+
+}  // namespace pleat

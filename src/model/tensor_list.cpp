@@ -1,0 +1,97 @@
+#include "model/tensor_list.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/error.h"
+
+namespace pleat {
+namespace {
+
+/// What the CPU's kernels take in this role; anything else would abort inside ggml.
+bool usable(Use use, ggml_type type) {
+    switch (use) {
+        case Use::get_rows:
+        case Use::mul_mat:
+        case Use::mul_mat_id:
+            return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ||
+                   ggml_is_quantized(type);
+        case Use::mul:
+        case Use::add:
+        case Use::rope_factors:
+            return type == GGML_TYPE_F32;
+    }
+    return false;
+}
+
+}  // namespace
+
+bool TensorList::add(Part part, Use use, const std::string& name, ggml_tensor*& target,
+                     const std::vector<int64_t>& ne, Need need) {
+    const gguf::TensorInfo* const info = file_.find_tensor(name);
+    if (info == nullptr) {
+        if (need == Need::required) fail("{}: tensor {} is missing", file_.path(), name);
+        return false;
+    }
+    bool equal = true;
+    for (size_t i = 0; i < info->ne.size(); ++i) {
+        equal = equal && info->ne.at(i) == (i < ne.size() ? ne.at(i) : 1);
+    }
+    if (!equal) {
+        const auto found = std::span(info->ne).first(static_cast<size_t>(info->n_dims));
+        fail("{}: tensor {} has shape [{}], expected [{}]", file_.path(), name,
+             fmt::join(found, ", "), fmt::join(ne, ", "));
+    }
+    if (!usable(use, info->type)) {
+        fail("{}: tensor {} has type {}, expected {}", file_.path(), name,
+             ggml_type_name(info->type),
+             use == Use::mul || use == Use::add || use == Use::rope_factors
+                 ? "f32"
+                 : "f32, f16, bf16 or a quantised type");
+    }
+    tensors_.push_back({.info = info, .part = part, .use = use, .target = &target});
+    return true;
+}
+
+void TensorList::vector(Part part, Use use, const std::string& name, ggml_tensor*& target,
+                        int64_t n, Need need) {
+    add(part, use, name, target, {n}, need);
+}
+
+void TensorList::linear(Part part, const std::string& name, Linear& target, int64_t n_in,
+                        int64_t n_out, Need need) {
+    if (!add(part, Use::mul_mat, name + ".weight", target.weight, {n_in, n_out}, need)) return;
+    add(part, Use::add, name + ".bias", target.bias, {n_out}, Need::optional);
+    add(part, Use::mul, name + ".scale", target.scale, {1}, Need::optional);
+}
+
+void TensorList::experts(Part part, const std::string& name, Linear& target, int64_t n_in,
+                         int64_t n_out, int64_t n_expert) {
+    add(part, Use::mul_mat_id, name + ".weight", target.weight, {n_in, n_out, n_expert},
+        Need::required);
+    add(part, Use::mul, name + ".scale", target.scale, {n_expert}, Need::optional);
+}
+
+void TensorList::matrix(Part part, Use use, const std::string& name, ggml_tensor*& target,
+                        std::vector<int64_t> ne, Need need) {
+    add(part, use, name, target, ne, need);
+}
+
+void TensorList::tied(Part part, Use use, const std::string& name, ggml_tensor*& target) {
+    const gguf::TensorInfo* const info = file_.find_tensor(name);
+    if (info == nullptr) fail("{}: tensor {} is missing", file_.path(), name);
+    tensors_.push_back(
+        {.info = info, .part = part, .use = use, .target = &target, .shared_bytes = true});
+}
+
+void TensorList::mark_residual(const std::string& name) {
+    for (NamedTensor& tensor : tensors_) {
+        if (tensor.info->name == name + ".weight" || tensor.info->name == name + ".bias") {
+            tensor.writes_residual = true;
+        }
+    }
+}
+
+}  // namespace pleat

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gguf/file.h"
+#include "model/weights.h"
+
+namespace pleat {
+
+/// What a tensor serves; a plan decides by it whether the tensor is loaded.
+enum class Part { embedding, output, attention, ffn, other };
+
+/// The operation a weight is used in. It decides the buffer type the weight is placed in.
+enum class Use { get_rows, mul_mat, mul_mat_id, mul, add, rope_factors };
+
+/// One tensor that a model needs: found in the file, its shape and type proved.
+struct NamedTensor {
+    const gguf::TensorInfo* info = nullptr;
+    Part part = Part::other;
+    Use use = Use::mul_mat;
+    ggml_tensor** target = nullptr;  ///< set when the tensor is loaded
+    bool writes_residual =
+        false;  ///< output projection of a sub-layer: zero it and the sub-layer is off
+    bool shared_bytes = false;  ///< another NamedTensor already counts these bytes (tied output)
+};
+
+enum class Need { required, optional };
+
+/// Collects what an architecture asks for, against what the file holds. Each call looks one tensor
+/// up by its exact name and throws Error when it is required and absent, or when its shape or type
+/// is not what the metadata says.
+class TensorList {
+  public:
+    explicit TensorList(const gguf::File& file) : file_(file) {}
+
+    bool has(const std::string& name) const { return file_.find_tensor(name) != nullptr; }
+
+    /// A vector that is multiplied, added or given to RoPE: F32 [n].
+    void vector(Part part, Use use, const std::string& name, ggml_tensor*& target, int64_t n,
+                Need need = Need::required);
+
+    /// `<name>.weight` [n_in, n_out] with its optional `.bias` and `.scale`.
+    void linear(Part part, const std::string& name, Linear& target, int64_t n_in, int64_t n_out,
+                Need need = Need::required);
+    /// `<name>.weight` [n_in, n_out, n_expert] with its optional `.scale`.
+    void experts(Part part, const std::string& name, Linear& target, int64_t n_in, int64_t n_out,
+                 int64_t n_expert);
+    /// A single matrix under its full name.
+    void matrix(Part part, Use use, const std::string& name, ggml_tensor*& target,
+                std::vector<int64_t> ne, Need need = Need::required);
+    /// The same file tensor once more in another role (tied output).
+    void tied(Part part, Use use, const std::string& name, ggml_tensor*& target);
+
+    /// The tensors named `<name>.*` end a sub-layer: their sum is what it adds to the residual.
+    void mark_residual(const std::string& name);
+
+    const std::vector<NamedTensor>& tensors() const { return tensors_; }
+
+  private:
+    bool add(Part part, Use use, const std::string& name, ggml_tensor*& target,
+             const std::vector<int64_t>& ne, Need need);
+
+    const gguf::File& file_;
+    std::vector<NamedTensor> tensors_;
+};
+
+}  // namespace pleat
