@@ -169,6 +169,11 @@ StockContext::StockContext(llama_model* model, const StockSettings& settings)
 }
 
 int32_t StockContext::try_decode(std::span<const StockToken> batch, StockRows& rows) {
+    // Stock would end the process over this one.
+    if (batch.size() > llama_n_batch(context_.get())) {
+        fail("a batch of {} tokens for a context that takes {}", batch.size(),
+             llama_n_batch(context_.get()));
+    }
     Batch copy(batch);
     const int32_t status = llama_decode(context_.get(), copy.view());
     if (status != 0) return status;

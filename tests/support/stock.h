@@ -32,7 +32,7 @@ struct StockModelSettings {
 
 struct StockSettings {
     uint32_t n_ctx = 512;
-    uint32_t n_batch = 2048;
+    uint32_t n_batch = 2048;  ///< at most n_ctx, whatever it says
     uint32_t n_ubatch = 512;
     uint32_t n_seq_max = 1;
     int32_t n_threads = 1;        ///< of steps of one token
@@ -42,7 +42,9 @@ struct StockSettings {
     ggml_type type_v = GGML_TYPE_F16;
     bool kv_unified = false;
     bool swa_full = false;  ///< what the command-line tools pass; the library's own default is true
-    bool embeddings = false;  ///< also give the hidden states after the last norm
+    /// Also give the hidden states after the last norm. Stock then computes every row of a batch,
+    /// wanted or not, and a row count can change bits.
+    bool embeddings = false;
 };
 
 /// One row of a batch.
@@ -63,13 +65,13 @@ struct StockRows {
     Logits hidden;  ///< [rows][n_embd]; empty unless StockSettings::embeddings
 };
 
-/// A llama_context. Outlives neither its Stock nor the process's other users of the log.
+/// A llama_context; must not outlive its Stock.
 class StockContext {
   public:
     /// Throws Error with stock's log when the status is not 0.
     StockRows decode(std::span<const StockToken> batch);
     /// llama_decode's status: 0 done, 1 no room in the cache, others as in llama.h. `rows` gets the
-    /// wanted rows when it is 0.
+    /// wanted rows when it is 0. Throws Error when the batch is larger than the context's n_batch.
     int32_t try_decode(std::span<const StockToken> batch, StockRows& rows);
 
     /// Cells of `seq` with positions in [p0, p1); negative bounds are open, a negative `seq` is
