@@ -48,7 +48,7 @@ Place place_at(std::string_view flag, std::string_view text, size_t offset) {
 std::string located(const Place& place, std::string_view item, std::string_view rule) {
     std::string out = place.flag;
     if (place.character > 0) out += fmt::format(" \"{}\"", place.text);
-    out += ": ";
+    if (!out.empty()) out += ": ";
     if (!item.empty()) {
         out += item;
         if (place.character > 0) out += fmt::format(" (character {})", place.character);

@@ -19,7 +19,8 @@ std::string escaped(std::string_view text);
 /// The place of the byte at `offset` in a flag's text. Long texts keep only what surrounds it.
 Place place_at(std::string_view flag, std::string_view text, size_t offset);
 
-/// `flag "text": item (character 7) rule`, without the parts that the place or the item lacks.
+/// `flag "text": item (character 7) rule`, without the parts that are missing:
+/// a spec that code made has no flag, one from a file perhaps no text.
 std::string located(const Place& place, std::string_view item, std::string_view rule);
 
 /// Throws Error with the message of `located`.
