@@ -125,6 +125,10 @@ TEST(RandomModelSettings, EachChangeWhatStockComputes) {
           RandomModel{.n_expert = 4, .n_expert_used = 2}}) {
         EXPECT_THAT(run(make_model(model), model), Not(BitIdenticalTo(logits))) << describe(model);
     }
+    const RandomModel fused{.fused_qkv = true};
+    const RandomModel fused_scales{.scales = true, .fused_qkv = true};
+    EXPECT_THAT(run(make_model(fused_scales), fused_scales),
+                Not(BitIdenticalTo(run(make_model(fused), fused))));
     // What is not about weights changes nothing.
     for (const RandomModel& model : {RandomModel{.tokenizer = true}, RandomModel{.alignment = 256},
                                      RandomModel{.rope_scaling = "none"}}) {
@@ -172,7 +176,6 @@ TEST(RandomModelFiles, HoldRowsThatAreNoWholeBlocksInF16) {
 class Types : public testing::TestWithParam<ggml_type> {};
 
 TEST_P(Types, OfWeightsGiveSoundLogitsThatComeOutTheSameTwice) {
-    // Small: some types take a second for half a million weights.
     const RandomModel model{.n_layer = 2, .n_ff = 256, .n_vocab = 256};
     const TempFile& file = make_model(model, GetParam());
     const Logits logits = run(file, model);
