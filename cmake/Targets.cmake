@@ -26,7 +26,7 @@ function(pleat_test name)
     add_executable(${name} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # support/*.h
-    target_compile_definitions(${name} PRIVATE ${ARG_DEFINE})
+    target_compile_definitions(${name} PRIVATE PLEAT_MODELS_DIR="${CMAKE_SOURCE_DIR}/models" ${ARG_DEFINE})
     if(NOT ARG_PROCESSORS)
         set(ARG_PROCESSORS 1)
     endif()

@@ -21,7 +21,8 @@ bool is_kind(Role role, CacheKind kind) {
 
 KvCache::KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSettings& settings,
                  CacheKind kind)
-    : n_cells_(kind == CacheKind::window ? settings.n_cells_window(shape.n_swa)
+    : tracks_tokens_(kind == CacheKind::full),
+      n_cells_(kind == CacheKind::window ? settings.n_cells_window(shape.n_swa)
                                          : settings.n_cells()) {
     const uint32_t n_swa = kind == CacheKind::window ? shape.n_swa : 0;
     std::vector<size_t> mine;
@@ -32,6 +33,7 @@ KvCache::KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSett
     }
     streams_.assign(settings.n_stream(), Cells(n_cells_, n_swa));
     if (mine.empty()) return;
+    tracks_tokens_ = true;
 
     context_.reset(ggml_init({.mem_size = 2 * mine.size() * ggml_tensor_overhead(),
                               .mem_buffer = nullptr,
@@ -69,6 +71,7 @@ bool KvCache::has(int32_t index) const {
 
 std::optional<Placement> KvCache::place(const Ubatch& ubatch) {
     Placement placement;
+    if (!tracks_tokens_) return placement;
     const uint32_t n = ubatch.n_stream_tokens();
     for (uint32_t s = 0; s < ubatch.n_streams; ++s) {
         const auto cells = streams_.at(ubatch.first_stream + s).find(n);

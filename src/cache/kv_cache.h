@@ -71,6 +71,7 @@ class KvCache {
     std::vector<Cells> streams_;
     ggml_context_ptr context_;
     ggml_backend_buffer_ptr buffer_;
+    bool tracks_tokens_;  ///< the full cache always does: a sequence's length is read there
     uint32_t n_cells_ = 0;
     uint32_t n_embd_v_ = 0;
     uint32_t head_dim_k_ = 0;

@@ -121,14 +121,17 @@ ggml_tensor* GraphBuilder::attend(const Qkv& qkv, const Pass& pass, float scale,
     ggml_build_forward_expand(graph_.nodes, rotated.k);
     store(cache, inputs, rotated, pass.slot);
 
-    ggml_tensor* const k = view_k(cache, inputs, pass.slot, dim_k);
-    ggml_tensor* const v = view_v(cache, inputs, pass.slot, dim_v);
+    ggml_tensor* k = view_k(cache, inputs, pass.slot, dim_k);
+    ggml_tensor* v = view_v(cache, inputs, pass.slot, dim_v);
     q = ggml_view_4d(c_, q, dim_k, n_head, n_tokens / n_streams, n_streams, q->nb[1], q->nb[2],
                      q->nb[2] * static_cast<size_t>(n_tokens / n_streams), 0);
     q = ggml_permute(c_, q, 0, 2, 1, 3);
 
     ggml_tensor* out = nullptr;
     if (settings_.flash_attention) {
+        // Stock's kernels see F16 here also when the cache is F32.
+        if (k->type == GGML_TYPE_F32) k = ggml_cast(c_, k, GGML_TYPE_F16);
+        if (v->type == GGML_TYPE_F32) v = ggml_cast(c_, v, GGML_TYPE_F16);
         out = ggml_flash_attn_ext(c_, q, k, v, inputs.mask, scale, 0.0F, 0.0F);
         ggml_prec_set_acc(out, GGML_PREC_F32);
         out = ggml_reshape_2d(c_, out, dim_v * n_head, n_tokens);
