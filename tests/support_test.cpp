@@ -321,6 +321,20 @@ TEST(StockTools, CompleteTextAsTheLibraryDoes) {
     EXPECT_EQ(stock_completion(file.path(), prompt, 16), expected);
 }
 
+TEST(StockTools, GiveThePerplexityOfAText) {
+    if (!have_stock_tool("llama-perplexity")) GTEST_SKIP() << "no llama-perplexity";
+    std::string letters;
+    for (const int32_t token : random_tokens(4, 1500, 26))
+        letters += static_cast<char>('a' + token);
+    const TempFile text(".txt", letters);
+    // Chance would give the vocabulary's 512; a head of spread s adds about s * s / 2 to its
+    // logarithm.
+    const double perplexity =
+        stock_perplexity(make_model({.tokenizer = true}).path(), text.path(), 256);
+    EXPECT_GT(perplexity, 512.0);
+    EXPECT_LT(perplexity, 512.0 * std::exp(4.0));
+}
+
 TEST(StockTools, SayWhichProgramIsMissing) {
     EXPECT_FALSE(have_stock_tool("llama-nonsense"));
     EXPECT_THAT(

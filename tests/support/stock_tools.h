@@ -16,8 +16,10 @@ struct ToolRun {
 /// Is this one of stock's programs here? Tests that need one skip themselves otherwise.
 bool have_stock_tool(std::string_view name);
 
-/// Runs a program of stock's release ("llama-perplexity") through scripts/stock.sh, with an empty
-/// standard input, and waits for it. Throws Error when it cannot be started.
+/// Runs a program of stock's release ("llama-bench") through scripts/stock.sh, with an empty
+/// standard input, and waits for it. Those that log what they find (llama-perplexity,
+/// llama-completion) may end without its last lines; the functions below see to that. Throws Error
+/// when it cannot be started.
 ToolRun run_stock_tool(const std::string& name, const std::vector<std::string>& arguments);
 
 /// Like run_stock_tool, but a status other than 0 throws Error with the command and what it said.
