@@ -16,7 +16,7 @@ struct ChatMessage {
 
 /// The Jinja template of a model file, which turns a conversation into a prompt, interpreted by
 /// minja. The text comes with the model, so it is treated as a stranger's program: size, nesting,
-/// recursion, time and output are bounded. Immutable, usable from any thread.
+/// recursion, work and output are bounded. Immutable, usable from any thread.
 class ChatTemplate {
   public:
     /// `bos` and `eos` are the texts that the template sees as bos_token and eos_token. Throws

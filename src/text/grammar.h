@@ -10,8 +10,10 @@ namespace pleat {
 /// of rules, copies what is repeated, and looks for left recursion in exponential time.
 struct GrammarLimits {
     size_t bytes = 256 << 10;
-    int nesting = 100;                  ///< open parentheses at a time
-    uint64_t repetitions = 1000;        ///< each bound in {m,n}
+    int nesting = 100;  ///< open parentheses at a time
+    /// Bounds in {m,n}, also multiplied by the rules that a repeated parenthesis is made of; beyond
+    /// this libllama refuses the grammar or, for n alone, quietly forgets the bound.
+    uint64_t repetitions = 2000;
     size_t rules = 20'000;              ///< with those made of parentheses and repetitions
     size_t elements = 500'000;          ///< characters, classes and references after repetition
     uint64_t search_steps = 5'000'000;  ///< of libllama's search for left recursion

@@ -134,17 +134,24 @@ class Parser {
 
     Alternative sequence(const std::string& written, int nesting) {
         Alternative result;
-        size_t last = 0;  // where the symbol begins that a repetition would repeat
+        size_t last = 0;      // where the symbol begins that a repetition would repeat
+        uint64_t weight = 1;  // rules it is made of, times its repetitions so far
         const bool nested = nesting > 0;
         for (;;) {
             const char c = peek();
             if (c == '*' || c == '+' || c == '?' || c == '{') {
                 const auto [least, most] = repetition(nested);
                 if (last == result.size()) error("nothing to repeat before {}", c);
+                weight *=
+                    most == unbounded ? std::max<uint64_t>(least, 1) : std::max<uint64_t>(most, 1);
+                if (weight > limits_.repetitions) {
+                    error("more than {} rules after repetition", limits_.repetitions);
+                }
                 repeat(result, last, least, most, written);
                 continue;
             }
             const size_t start = result.size();
+            const size_t n_rules = grammar_.rules.size();
             if (c == '"') {
                 quoted('"', result);
             } else if (c == '[') {
@@ -164,6 +171,7 @@ class Parser {
             }
             count(result.size() - start);
             last = start;
+            weight = c == '(' ? std::max<uint64_t>(grammar_.rules.size() - n_rules, 1) : 1;
             space(nested);
         }
     }
@@ -262,7 +270,7 @@ class Parser {
         expect('}', "that closes a repetition");
         space(nested);
         if (least > limits_.repetitions || (most != unbounded && most > limits_.repetitions)) {
-            error("more than {} repetitions", limits_.repetitions);
+            error("more than {} repetitions; {{m,}} has no upper bound", limits_.repetitions);
         }
         if (most < least) error("{{{},{}}} repeats at most less often than at least", least, most);
         return {least, most};

@@ -65,9 +65,9 @@ struct SamplingParams {
         SamplerKind::penalties, SamplerKind::dry,   SamplerKind::top_n_sigma,
         SamplerKind::top_k,     SamplerKind::typ_p, SamplerKind::top_p,
         SamplerKind::min_p,     SamplerKind::xtc,   SamplerKind::temperature};
-    std::vector<LogitBias> logit_bias;
+    std::vector<LogitBias> logit_bias{};
     bool ignore_eos = false;  ///< no token that would end the text is ever drawn
-    std::string grammar;      ///< GBNF; empty: none
+    std::string grammar{};    ///< GBNF; empty: none
     std::string grammar_root = "root";
 
     bool operator==(const SamplingParams&) const = default;

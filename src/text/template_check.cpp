@@ -122,11 +122,12 @@ class Check {
             if (token.kind == Token::Kind::symbol &&
                 (token.text == "/" || token.text == "//" || token.text == "%")) {
                 const Token& by = at(i + 1);
+                // A fraction may round to zero.
                 const bool safe = by.kind == Token::Kind::number &&
-                                  by.text.find_first_of("123456789") != std::string_view::npos &&
-                                  at(i + 2).text != "*";
+                                  std::ranges::all_of(by.text, is_digit) &&
+                                  by.text.find_first_not_of('0') != std::string_view::npos;
                 if (!safe)
-                    error(token.pos, "division is only allowed by a number that is not zero");
+                    error(token.pos, "division is only allowed by a whole number that is not zero");
             }
             if (token.kind == Token::Kind::symbol && token.text == "[") slice(tokens, i);
             if (token.text == "split" && at(i + 1).text == "(" &&
