@@ -69,6 +69,7 @@ class File {
     std::string required_string(std::string_view key) const;
     /// A scalar (repeated n times) or an array of exactly n entries; else Error with both lengths.
     std::optional<std::vector<uint32_t>> u32_per_layer(std::string_view key, uint32_t n) const;
+    /// Likewise; an array may also hold integers 0 and 1, a lone integer is no flag.
     std::optional<std::vector<bool>> boolean_per_layer(std::string_view key, uint32_t n) const;
     std::optional<std::vector<int32_t>> i32_array(std::string_view key) const;
 
