@@ -58,8 +58,8 @@ TEST(StopMatcherProperty, EqualsASearchInTheWholeText) {
             for (char& c : text) c = static_cast<char>('a' + rng() % 2);
             return text;
         };
-        const std::vector<std::string> stops{word(5) + "a", word(4) + "b"};
-        const std::string text = word(30);
+        const std::vector<std::string> stops{word(9) + "a", word(7) + "b"};
+        const std::string text = word(60);
         size_t end = std::string::npos;
         size_t length = 0;
         for (const std::string& s : stops) {
