@@ -32,7 +32,8 @@ void global_tensors(const Hparams& h, TensorList& list, Globals& g) {
                 {h.n_embd, h.n_vocab});
     list.vector(Part::output, Use::mul, "output_norm.weight", g.output_norm, h.n_embd);
     if (list.has("output.weight")) {
-        list.linear(Part::output, "output", g.output, h.n_embd, h.n_vocab);
+        list.matrix(Part::output, Use::mul_mat, "output.weight", g.output.weight,
+                    {h.n_embd, h.n_vocab});
     } else {
         list.tied(Part::output, Use::mul_mat, "token_embd.weight", g.output.weight);
     }
@@ -126,6 +127,7 @@ const Architecture& llama_architecture() {
         .logits = logits,
         .per_layer_keys = {"feed_forward_length", "attention.head_count",
                            "attention.head_count_kv"},
+        .stock_layers_are_alike = true,
     };
     return row;
 }

@@ -42,6 +42,10 @@ struct Architecture {
     /// Metadata keys (without the architecture's prefix) that may hold one entry per layer and so
     /// follow the path when a plan is baked.
     std::vector<std::string_view> per_layer_keys;
+
+    /// Stock reads head counts and FFN width of all layers from the first one's entry, though the
+    /// keys may be arrays.
+    bool stock_layers_are_alike = false;
 };
 
 }  // namespace pleat

@@ -1,7 +1,8 @@
 #include "model/model.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstdio>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -84,6 +85,27 @@ Model::Model(gguf::File file, const Architecture& architecture, ModelOptions opt
         shape.attention = weight_cost(list.tensors(), Part::attention, hparams_);
         shape.ffn = weight_cost(list.tensors(), Part::ffn, hparams_);
         shape.other = weight_cost(list.tensors(), Part::other, hparams_);
+    }
+    refuse_unknown_tensors();
+}
+
+void Model::refuse_unknown_tensors() const {
+    std::unordered_set<const gguf::TensorInfo*> known;
+    const auto learn = [&](const TensorList& list) {
+        for (const NamedTensor& tensor : list.tensors()) known.insert(tensor.info);
+    };
+    learn(global_list_);
+    for (const TensorList& list : layer_lists_) learn(list);
+    for (const gguf::TensorInfo& info : file_.tensors()) {
+        if (known.contains(&info) || info.name.ends_with(".input_scale")) continue;
+        unsigned layer = 0;
+        const bool in_mtp = std::sscanf(info.name.c_str(), "blk.%u.", &layer) == 1 &&
+                            layer >= hparams_.n_layer &&
+                            layer < hparams_.n_layer + hparams_.n_layer_nextn;
+        if (in_mtp) continue;
+        // Something this program does not compute: to leave it out would be another model.
+        fail("{}: tensor {} has no place in a {} model with these keys ({} layers)", file_.path(),
+             info.name, architecture_.name, hparams_.n_layer);
     }
 }
 

@@ -60,6 +60,7 @@ class Model {
     uint64_t allocated_bytes() const;
 
   private:
+    void refuse_unknown_tensors() const;
     void place(const std::vector<const NamedTensor*>& wanted, const LoadProgress& progress);
     ggml_backend_buffer_t mapped_buffer(uint32_t part);
 

@@ -1,0 +1,64 @@
+# Two commands are all a user needs: make demo, make test. The rest serves contributors.
+
+CMAKE ?= cmake
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+PRESET ?= release
+BUILD = build/$(PRESET)
+# Tests that compute on two threads declare it; teams of waiting OpenMP threads must not spin.
+CTEST = OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+PREFIX ?= $(HOME)/.local
+
+.PHONY: all demo test deps configure build unit asan-test tsan-test format format-check tidy bench install clean distclean
+
+all: build
+
+deps:
+	@scripts/deps.sh
+
+configure: deps
+	@$(CMAKE) --preset $(PRESET) $(CMAKE_FLAGS) >/dev/null
+
+build: configure
+	@$(CMAKE) --build $(BUILD) -j $(JOBS) $(if $(TARGETS),--target $(TARGETS))
+
+# Builds only the program, then runs the small model that lies in models/ under four plans.
+demo: TARGETS = pleat
+demo: build
+	@scripts/demo.sh $(BUILD)/pleat
+
+test: build
+	@$(CTEST)
+
+unit: build
+	@$(CTEST) -L unit
+
+asan-test:
+	@$(MAKE) --no-print-directory PRESET=asan CMAKE_FLAGS="$(CMAKE_FLAGS)" unit
+
+tsan-test:
+	@$(MAKE) --no-print-directory PRESET=tsan CMAKE_FLAGS="$(CMAKE_FLAGS)" unit
+
+SOURCES = $(shell git ls-files '*.h' '*.cpp')
+
+format:
+	@clang-format -i $(SOURCES)
+
+format-check:
+	@clang-format --dry-run -Werror $(SOURCES)
+
+tidy: build
+	@clang-tidy -p $(BUILD) --quiet $(filter %.cpp,$(SOURCES))
+
+bench: TARGETS = pleat
+bench: build
+	@bench/run.sh
+
+install: TARGETS = pleat
+install: build
+	@scripts/install.sh $(BUILD)/pleat $(PREFIX)
+
+clean:
+	rm -rf build
+
+distclean: clean
+	rm -rf .deps

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/context.h"
+#include "model/model.h"
+#include "plan/cost.h"
+#include "plan/plan.h"
+#include "plan/shape.h"
+#include "plan/spec.h"
+
+namespace pleat::cli {
+
+/// MODEL, as the first argument or with -m; `n_more` further arguments follow it.
+class ModelArgument {
+  public:
+    void add(CLI::App& app, int n_more = 0, const std::string& more_help = "");
+    /// Throws Error when neither form or both forms named a model.
+    std::string model() const;
+    /// The i-th argument after MODEL; throws Error when it is missing.
+    std::string more(size_t i, std::string_view what) const;
+
+  private:
+    std::string option_;
+    std::vector<std::string> arguments_;
+};
+
+/// --repeat-layers, --layers, --drop-attention, --drop-ffn, --skip-layers, --plan.
+class PlanOptions {
+  public:
+    void add(CLI::App& app);
+    /// Parses the flags and resolves them against the model. Throws Error.
+    LayerPlan resolve(const ModelShape& shape) const;
+
+  private:
+    PlanFlags flags_;
+    std::string file_;
+};
+
+/// One-line SPEC (docs/plans.md): `@file` is a plan file, anything else a spec's text.
+LayerPlan resolve_spec(const std::string& text, std::string_view flag, const ModelShape& shape);
+
+/// Context, threads, cache types, as llama.cpp names them.
+class ContextOptions {
+  public:
+    void add(CLI::App& app, bool with_context_size = true);
+    /// Settings for a model; n_ctx is min(the model's, 4096) unless -c says otherwise.
+    ContextSettings settings(const ModelShape& shape) const;
+    ModelOptions model_options() const;
+    /// Warnings about flags that do nothing here; throws Error for those that cannot be honoured.
+    std::vector<std::string> warnings() const;
+
+    bool context_size_given() const { return n_ctx_ >= 0; }
+    bool quiet() const { return quiet_; }
+
+  private:
+    int64_t n_ctx_ = -1;
+    uint32_t n_batch_ = 2048;
+    uint32_t n_ubatch_ = 512;
+    int n_threads_ = 0;
+    int n_threads_batch_ = 0;
+    std::string flash_attention_ = "auto";
+    std::string type_k_ = "f16";
+    std::string type_v_ = "f16";
+    bool no_mmap_ = false;
+    bool no_repack_ = false;
+    bool swa_full_ = false;
+    bool quiet_ = false;
+    std::string n_gpu_layers_;
+    std::vector<std::string> refused_;
+};
+
+/// Loads ggml's backends from PLEAT_BACKEND_DIR (environment), else where the build found them.
+void load_backends_from_environment();
+
+/// llama.cpp's short names of more than one letter (-ctk, -ub, ...), which CLI11 does not have,
+/// become the long ones.
+std::vector<std::string> expand_short_names(int argc, char** argv);
+
+}  // namespace pleat::cli
