@@ -37,6 +37,12 @@ TEST(StopMatcher, SeesAStopStringThatBeginsInsideOfAFailedOne) {
     EXPECT_TRUE(stop.stopped());
 }
 
+TEST(StopMatcher, FallsBackToTheLongestBeginningThatStillFits) {
+    StopMatcher stop({"aabaaaa"});
+    EXPECT_EQ(stop.feed("aabaaabaaaa"), "aaba");
+    EXPECT_TRUE(stop.stopped());
+}
+
 TEST(StopMatcher, TakesTheStopStringThatIsCompleteFirst) {
     StopMatcher stop({"abcd", "bc", "c"});
     EXPECT_EQ(stop.feed("xabcd"), "xa");
@@ -59,7 +65,12 @@ TEST(StopMatcherProperty, EqualsASearchInTheWholeText) {
             return text;
         };
         const std::vector<std::string> stops{word(9) + "a", word(7) + "b"};
-        const std::string text = word(60);
+        // Beginnings of the stop strings one after another: what a matcher has to fall back from.
+        std::string text = word(5);
+        for (uint32_t i = rng() % 8; i > 0; --i) {
+            const std::string& stop = stops[rng() % 2];
+            text += stop.substr(0, rng() % (stop.size() + 1));
+        }
         size_t end = std::string::npos;
         size_t length = 0;
         for (const std::string& s : stops) {
