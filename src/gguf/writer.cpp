@@ -189,4 +189,16 @@ void write(const std::string& path, const std::vector<KeyValue>& metadata,
     file.commit();
 }
 
+uint64_t written_bytes(const std::string& path, const std::vector<KeyValue>& metadata,
+                       const std::vector<TensorToWrite>& tensors) {
+    check_metadata(path, metadata);
+    const uint64_t alignment = alignment_of(path, metadata);
+    const std::vector<uint64_t> sizes = tensor_sizes(path, tensors);
+    const HeaderBytes header = header_bytes(path, metadata, tensors, sizes, alignment);
+    // header_bytes has proved that the sum of the sizes is no number too large.
+    uint64_t total = round_up(header.bytes().size(), alignment);
+    for (const uint64_t size : sizes) total += round_up(size, alignment);
+    return total;
+}
+
 }  // namespace pleat::gguf

@@ -29,4 +29,8 @@ struct TensorToWrite {
 void write(const std::string& path, const std::vector<KeyValue>& metadata,
            const std::vector<TensorToWrite>& tensors);
 
+/// The size of the file that write() would make. Throws Error for what write() refuses up front.
+uint64_t written_bytes(const std::string& path, const std::vector<KeyValue>& metadata,
+                       const std::vector<TensorToWrite>& tensors);
+
 }  // namespace pleat::gguf
