@@ -157,6 +157,12 @@ uint64_t Context::compute_bytes() const {
     return bytes;
 }
 
+void Context::check_sequence(int32_t sequence) const {
+    if (sequence >= 0 && static_cast<uint32_t>(sequence) < settings_.cache.n_seq) return;
+    fail("sequence {} does not exist; this context has {}, so 0 <= sequence < {}", sequence,
+         settings_.cache.n_seq, settings_.cache.n_seq);
+}
+
 void Context::check(std::span<const BatchToken> batch) const {
     if (batch.empty()) fail("an empty batch was given to decode");
     std::vector<int32_t> next(settings_.cache.n_seq, -1);
@@ -165,10 +171,7 @@ void Context::check(std::span<const BatchToken> batch) const {
             fail("token {} is not in the vocabulary; this model has {} tokens, so 0 <= token < {}",
                  t.token, n_vocab(), n_vocab());
         }
-        if (t.sequence < 0 || static_cast<uint32_t>(t.sequence) >= settings_.cache.n_seq) {
-            fail("sequence {} does not exist; this context has {}, so 0 <= sequence < {}",
-                 t.sequence, settings_.cache.n_seq, settings_.cache.n_seq);
-        }
+        check_sequence(t.sequence);
         int32_t& expected = next[static_cast<size_t>(t.sequence)];
         if (expected < 0) expected = next_position(t.sequence);
         if (t.position != expected) {
@@ -182,9 +185,7 @@ void Context::check(std::span<const BatchToken> batch) const {
 DecodeStatus Context::decode(int32_t sequence, std::span<const int32_t> tokens, bool all_outputs) {
     Batch batch;
     batch.reserve(tokens.size());
-    int32_t position = sequence >= 0 && sequence < static_cast<int32_t>(settings_.cache.n_seq)
-                           ? next_position(sequence)
-                           : 0;
+    int32_t position = next_position(sequence);
     for (size_t i = 0; i < tokens.size(); ++i) {
         batch.push_back({.token = tokens[i],
                          .position = position++,
@@ -371,16 +372,19 @@ std::span<const float> Context::hidden(size_t output) const {
 }
 
 int32_t Context::next_position(int32_t sequence) const {
+    check_sequence(sequence);
     return full_.stream(full_.stream_of(sequence)).max_position(sequence) + 1;
 }
 
 void Context::remove(int32_t sequence, int32_t begin, int32_t end) {
+    check_sequence(sequence);
     if (end < 0) end = INT32_MAX;
     full_.remove(sequence, begin, end);
     window_.remove(sequence, begin, end);
 }
 
 void Context::copy(int32_t from, int32_t to, int32_t end) {
+    check_sequence(from);
     if (from == to) return;
     if (next_position(to) != 0)
         fail("sequence {} is not empty, so nothing can be copied to it", to);

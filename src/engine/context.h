@@ -84,6 +84,7 @@ class Context {
     uint64_t n_graphs_built() const { return n_graphs_built_; }
 
   private:
+    void check_sequence(int32_t sequence) const;
     void check(std::span<const BatchToken> batch) const;
     DecodeStatus decode_chunk(std::span<const BatchToken> batch, size_t first_row);
     const Graph& graph_for(const GraphShape& shape);

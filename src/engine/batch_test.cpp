@@ -1,0 +1,69 @@
+#include "engine/batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace pleat {
+namespace {
+
+using testing::ElementsAre;
+
+/// A batch of (sequence) entries; positions follow each other, every token wants output.
+Batch batch_of(const std::vector<int32_t>& sequences) {
+    Batch batch;
+    std::vector<int32_t> next(8);
+    for (const int32_t s : sequences) {
+        batch.push_back({.token = static_cast<int32_t>(batch.size()),
+                         .position = next[static_cast<size_t>(s)]++,
+                         .sequence = s,
+                         .output = true});
+    }
+    return batch;
+}
+
+TEST(SplitUbatches, OneStreamIsCutIntoRuns) {
+    const auto ubatches = split_ubatches(batch_of({0, 0, 0, 1, 1}), 2, 1);
+    ASSERT_EQ(ubatches.size(), 3U);
+    EXPECT_THAT(ubatches[1].tokens, ElementsAre(2, 3));
+    EXPECT_THAT(ubatches[1].sequences, ElementsAre(0, 1));
+    EXPECT_THAT(ubatches[2].batch_rows, ElementsAre(4));
+    EXPECT_EQ(ubatches[1].n_streams, 1U);
+}
+
+TEST(SplitUbatches, SeveralStreamsGiveEqualNumbersOfTokens) {
+    const auto ubatches = split_ubatches(batch_of({0, 0, 0, 1, 1}), 8, 2);
+    ASSERT_EQ(ubatches.size(), 2U);
+    EXPECT_THAT(ubatches[0].tokens, ElementsAre(0, 1, 3, 4));
+    EXPECT_EQ(ubatches[0].n_streams, 2U);
+    EXPECT_THAT(ubatches[1].tokens, ElementsAre(2));
+    EXPECT_EQ(ubatches[1].n_streams, 1U);
+}
+
+TEST(SplitUbatches, StreamsOfOneUbatchFollowEachOther) {
+    const auto ubatches = split_ubatches(batch_of({2, 0, 1}), 8, 3);
+    ASSERT_EQ(ubatches.size(), 2U);
+    EXPECT_THAT(ubatches[0].sequences, ElementsAre(2));
+    EXPECT_EQ(ubatches[0].first_stream, 2U);
+    EXPECT_THAT(ubatches[1].sequences, ElementsAre(0, 1));
+    EXPECT_EQ(ubatches[1].first_stream, 0U);
+}
+
+TEST(SplitUbatches, InterleavedTokensAreGatheredBySequence) {
+    const auto ubatches = split_ubatches(batch_of({0, 1, 0, 1}), 8, 2);
+    ASSERT_EQ(ubatches.size(), 1U);
+    EXPECT_THAT(ubatches[0].sequences, ElementsAre(0, 0, 1, 1));
+    EXPECT_THAT(ubatches[0].batch_rows, ElementsAre(0, 2, 1, 3));
+    EXPECT_THAT(ubatches[0].output_rows, ElementsAre(0, 1, 2, 3));
+}
+
+TEST(SplitUbatches, NoUbatchExceedsItsSize) {
+    for (const Ubatch& u : split_ubatches(batch_of({0, 1, 2, 0, 1, 2, 0, 1, 2, 0}), 4, 3)) {
+        EXPECT_LE(u.n_tokens(), 4U);
+        EXPECT_EQ(u.n_tokens() % u.n_streams, 0U);
+    }
+}
+
+}  // namespace
+}  // namespace pleat
