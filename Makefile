@@ -38,7 +38,7 @@ asan-test:
 tsan-test:
 	@$(MAKE) --no-print-directory PRESET=tsan CMAKE_FLAGS="$(CMAKE_FLAGS)" unit
 
-SOURCES = $(shell git ls-files '*.h' '*.cpp')
+SOURCES = $(shell git ls-files "src/*.h" "src/*.cpp" "tests/*.h" "tests/*.cpp" "bench/*.cpp")
 
 format:
 	@clang-format -i $(SOURCES)
@@ -46,8 +46,8 @@ format:
 format-check:
 	@clang-format --dry-run -Werror $(SOURCES)
 
-tidy: build
-	@clang-tidy -p $(BUILD) --quiet $(filter %.cpp,$(SOURCES))
+tidy: configure
+	@printf "%s\n" $(filter-out %_test.cpp,$(filter src/%.cpp,$(SOURCES))) | xargs -P $(JOBS) -n 6 clang-tidy -p $(BUILD) --quiet 2>/dev/null
 
 bench: TARGETS = pleat
 bench: build

@@ -25,6 +25,7 @@ function(pleat_test name)
     cmake_parse_arguments(ARG "" "LABEL;PROCESSORS" "SOURCES;LINK;DEFINE" ${ARGN})
     add_executable(${name} ${ARG_SOURCES})
     target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+    target_compile_options(${name} PRIVATE -O1)
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # support/*.h
     target_compile_definitions(${name} PRIVATE PLEAT_MODELS_DIR="${CMAKE_SOURCE_DIR}/models" ${ARG_DEFINE})
     if(NOT ARG_PROCESSORS)

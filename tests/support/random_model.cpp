@@ -241,21 +241,6 @@ void check(const RandomModel& model) {
     }
 }
 
-void write_model(const std::string& path, const RandomModel& model, ggml_type type) {
-    check(model);
-    std::vector<gguf::TensorToWrite> out;
-    for (const Tensor& tensor : list_tensors(model)) {
-        const ggml_type stored = type_of(model, tensor, type);
-        out.push_back({.name = tensor.name,
-                       .type = stored,
-                       .ne = tensor.ne,
-                       .write = [=, seed = model.seed](const auto& sink) {
-                           sink(encode(tensor, stored, values(tensor, seed)));
-                       }});
-    }
-    gguf::write(path, list_metadata(model), out);
-}
-
 void quantise(const std::string& from, const std::string& to, llama_ftype mix) {
     start_stock();
     llama_model_quantize_params params = llama_model_quantize_default_params();
@@ -286,6 +271,21 @@ const TempFile& cached(const RandomModel& model, Type type,
 }
 
 }  // namespace
+
+void write_model(const std::string& path, const RandomModel& model, ggml_type type) {
+    check(model);
+    std::vector<gguf::TensorToWrite> out;
+    for (const Tensor& tensor : list_tensors(model)) {
+        const ggml_type stored = type_of(model, tensor, type);
+        out.push_back({.name = tensor.name,
+                       .type = stored,
+                       .ne = tensor.ne,
+                       .write = [=, seed = model.seed](const auto& sink) {
+                           sink(encode(tensor, stored, values(tensor, seed)));
+                       }});
+    }
+    gguf::write(path, list_metadata(model), out);
+}
 
 const TempFile& make_model(const RandomModel& model, ggml_type type) {
     return cached(model, type, [&](const std::string& path) { write_model(path, model, type); });

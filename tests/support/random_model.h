@@ -54,6 +54,10 @@ struct RandomModel {
     bool operator==(const RandomModel&) const = default;
 };
 
+/// Writes the model to a file of the caller's, all matrices in one type as make_model has them; one
+/// tensor at a time is in memory.
+void write_model(const std::string& path, const RandomModel& model, ggml_type type);
+
 /// The model with all matrices (the experts' router apart, as in stock) in one type, quantised by
 /// ggml_quantize_chunk. A matrix whose rows are not whole blocks of the type becomes F16. Made once
 /// a process; the file stays until it ends. Throws Error when the settings contradict each other.
