@@ -306,6 +306,35 @@ TEST(Plan, EqualsItsBakedFileForSeveralSequences) {
     }
 }
 
+TEST(Plan, EqualsItsBakedFileWhenOnlySomeRowsAreWanted) {
+    // The rows are chosen in the last pass, which may have any layer and lack any sub-layer.
+    for (const char* spec : {"1,3", "layers:0..3,1,2", "layers:0..2,3[-attn]",
+                             "layers:0..2,3[-ffn]", "layers:0..3,3[-attn,-ffn]", "layers:2"}) {
+        for (const ggml_type type : {GGML_TYPE_F32, GGML_TYPE_Q4_K}) {
+            SCOPED_TRACE(fmt::format("{} {}", spec, ggml_type_name(type)));
+            const TempFile& file = make_model({}, type);
+            const TempFile baked = bake_spec(file.path(), spec);
+            const Stock stock(baked.path());
+            StockSettings settings = two_threads;
+            settings.n_ubatch = 32;
+            StockContext theirs = stock.context(settings);
+            const auto ours = pleat_context(file.path(), spec, settings);
+            std::vector<StockToken> batch = stock_batch(random_tokens(3, 80, 512), 0, 0, false);
+            for (const size_t i : {3U, 20U, 21U, 79U}) batch[i].want = true;  // none of 32..63
+            EXPECT_THAT(pleat_decode(*ours, batch), BitIdenticalTo(theirs.decode(batch).logits));
+            const auto next = stock_batch(random_tokens(4, 1, 512), 80);
+            EXPECT_THAT(pleat_decode(*ours, next), BitIdenticalTo(theirs.decode(next).logits));
+        }
+    }
+}
+
+TEST(Plan, OfTheShippedModelEqualsItsBakedFile) {
+    const std::string path = PLEAT_MODELS_DIR "/pleat-demo-llama-16L-q4_0.gguf";
+    for (const char* spec : {"6,9", "9,11;4,6+drop:12", "layers:0..15,6..9[-attn]"}) {
+        expect_same_bits(path, spec, two_threads, 1024, {}, 60);
+    }
+}
+
 TEST(Plan, EqualsItsBakedFileOfAsManyPassesAsStockTakes) {
     const RandomModel model{.n_layer = 64, .n_embd = 64, .n_head = 2, .n_head_kv = 1, .n_ff = 96};
     const TempFile& file = make_model(model, GGML_TYPE_Q8_0);
