@@ -99,6 +99,7 @@ TEST(Commands, SayWhatIsWrongInOneLine) {
     EXPECT_THAT(error_of({"inspect", "no-such-file.gguf"}), HasSubstr("no-such-file.gguf"));
     EXPECT_THAT(error_of({"inspect", model, "--no-such-flag"}), HasSubstr("--no-such-flag"));
     EXPECT_THAT(error_of({"frobnicate"}), HasSubstr("frobnicate"));
+    EXPECT_THAT(error_of({"inspect", model, "-m", model}), HasSubstr("two models given"));
     EXPECT_THAT(error_of({}), HasSubstr("subcommand"));
     EXPECT_THAT(error_of({"plan", model, "-ctk", "q9_9"}), HasSubstr("q9_9"));
     EXPECT_THAT(error_of({"plan", model, "--rpc", "host:1"}), HasSubstr("--rpc is not supported"));
@@ -137,7 +138,7 @@ TEST(LogitsCommand, WritesStocksLogitsAsANumpyFile) {
     for (const int32_t token : tokens) list += fmt::format("{}{}", list.empty() ? "" : ",", token);
     output_of(
         {"logits", model, "--tokens", list, "--prefill", "8", "-o", file.path(), "-q", "-t", "1"});
-    const std::string bytes = read_text(file.path());
+    const std::string bytes = read_bytes(file.path());
     ASSERT_GT(bytes.size(), 128U);
     EXPECT_EQ(bytes.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
     const size_t length =

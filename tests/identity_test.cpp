@@ -242,6 +242,20 @@ TEST(Identity, EqualsStockForSeveralSequencesInOneUnifiedCache) {
     }
 }
 
+TEST(Identity, EqualsStockForABatchLargerThanOneSequencesContext) {
+    const TempFile& file = make_model({.n_layer = 2}, GGML_TYPE_Q4_K);
+    const StockSettings settings{.n_ctx = 2048, .n_ubatch = 100, .n_seq_max = 8};
+    const Stock stock(file.path());
+    StockContext theirs = stock.context(settings);
+    const auto ours = pleat_context(file.path(), "", settings);
+    const auto tokens = random_tokens(13, 800, 512);
+    std::vector<StockToken> batch;
+    for (int i = 0; i < 800; ++i) {
+        batch.push_back({.token = tokens[static_cast<size_t>(i)], .pos = i % 100, .seq = i / 100});
+    }
+    EXPECT_THAT(pleat_decode(*ours, batch), BitIdenticalTo(theirs.decode(batch).logits));
+}
+
 TEST(Identity, EqualsStockWhenOnlySomeRowsAreWanted) {
     const TempFile& file = make_model({}, LLAMA_FTYPE_MOSTLY_Q4_K_M);
     const Stock stock(file.path());

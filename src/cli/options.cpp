@@ -45,6 +45,7 @@ std::vector<std::string> expand_short_names(int argc, char** argv) {
 }
 
 void ModelArgument::add(CLI::App& app, int n_more, const std::string& more_help) {
+    n_more_ = static_cast<size_t>(n_more);
     app.add_option("-m,--model", option_, "Model file (GGUF), instead of the first argument");
     app.add_option("MODEL", arguments_,
                    n_more == 0 ? "Model file (GGUF); of a split model the first part"
@@ -53,7 +54,12 @@ void ModelArgument::add(CLI::App& app, int n_more, const std::string& more_help)
 }
 
 std::string ModelArgument::model() const {
-    if (!option_.empty()) return option_;
+    if (!option_.empty()) {
+        if (arguments_.size() > n_more_) {
+            fail("two models given, {} and -m {}; name one", arguments_.front(), option_);
+        }
+        return option_;
+    }
     if (arguments_.empty())
         fail("no model given: name a GGUF file as the first argument or with -m");
     return arguments_.front();

@@ -27,6 +27,7 @@ class ModelArgument {
   private:
     std::string option_;
     std::vector<std::string> arguments_;
+    size_t n_more_ = 0;
 };
 
 /// --repeat-layers, --layers, --drop-attention, --drop-ffn, --skip-layers, --plan.

@@ -26,7 +26,7 @@ ContextSettings completed(ContextSettings settings, const Model& model) {
              settings.n_threads_batch);
     }
     // What stock does: no batch exceeds the context, no ubatch the batch.
-    settings.n_batch = std::min(settings.n_batch, cache.n_cells());
+    settings.n_batch = std::min(settings.n_batch, cache.n_cells() * cache.n_stream());
     cache.n_ubatch = std::min(cache.n_ubatch, settings.n_batch);
     if (settings.flash_attention == FlashAttention::automatic) {
         settings.flash_attention = FlashAttention::on;  // the CPU has the kernel

@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace {
+
+std::string command_names(const CLI::App& app) {
+    std::string names;
+    for (const CLI::App* command : app.get_subcommands({})) {
+        names += (names.empty() ? "" : ", ") + command->get_name();
+    }
+    return names;
+}
+
+int run(int argc, char** argv) {
+    using namespace pleat::cli;
+    CLI::App app{
+        "Runs GGUF models with a layer plan: layers repeated, skipped, or without their attention\n"
+        "or FFN, from the same file and the same weights.",
+        "pleat"};
+    app.set_version_flag("--version", std::string("pleat ") + PLEAT_VERSION);
+    app.require_subcommand(1);
+    app.footer(
+        "Examples:\n"
+        "  pleat inspect model.gguf\n"
+        "  pleat plan model.gguf --repeat-layers \"26,34\"\n"
+        "  pleat run model.gguf -p \"Once upon a time\" -n 64 --repeat-layers \"26,34\"\n"
+        "Each command has its own help: pleat run --help");
+    add_inspect(app);
+    add_plan(app);
+    add_run(app);
+    add_perplexity(app);
+    add_bench(app);
+    add_logits(app);
+    add_bake(app);
+
+    std::vector<std::string> arguments = expand_short_names(argc, argv);
+    if (!arguments.empty() && !arguments.front().starts_with('-') &&
+        app.get_subcommand_no_throw(arguments.front()) == nullptr) {
+        pleat::fail("there is no command {}; commands: {}", arguments.front(), command_names(app));
+    }
+    std::ranges::reverse(arguments);  // CLI11 takes them from the back
+    try {
+        app.parse(arguments);
+    } catch (const CLI::Success& success) {  // --help, --version
+        return app.exit(success);
+    } catch (const CLI::RuntimeError& status) {  // a command that ended early and has said why
+        return status.get_exit_code();
+    } catch (const CLI::ParseError& error) {
+        fmt::print(stderr, "pleat: {} (see pleat --help)\n", error.what());
+        return 1;
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "pleat: {}\n", error.what());
+        return 1;
+    }
+}
