@@ -31,13 +31,16 @@ def run(command):
 
 def stock(model, a, p, n):
     out, seconds, rss = run([TOP + "/scripts/stock.sh", "llama-bench", "-m", model, "-t", str(a.threads),
-                             "-p", str(p), "-n", str(n), "-r", "1", "-o", "json"])
+                             "-p", str(p), "-n", str(n), "-r", "1", "-o", "json"]
+                             + (["--no-warmup"] if p else []))
     return json.loads(out)[0]["avg_ts"], seconds, rss
 
 
 def pleat(model, a, p, n, specs=("",)):
     command = [a.pleat, "bench", model, "-q", "-t", str(a.threads), "-p", str(p), "-n", str(n),
                "-r", "1", "-o", "json"]
+    if p:
+        command.append("--no-warmup")  # a prompt is long enough to be its own
     for spec in specs:
         command += ["--spec", spec]
     out, seconds, rss = run(command)

@@ -72,6 +72,7 @@ struct BenchCommand {
     std::vector<uint32_t> n_gen{128};
     uint32_t repetitions = 5;
     uint32_t depth = 0;
+    bool no_warmup = false;
     std::string format = "md";
 
     void run() const {
@@ -144,7 +145,7 @@ struct BenchCommand {
                             .predicted = candidate.predicted,
                             .logits_hash = {}});
         }
-        for (uint32_t repetition = 0; repetition <= repetitions; ++repetition) {
+        for (uint32_t repetition = no_warmup ? 1 : 0; repetition <= repetitions; ++repetition) {
             for (size_t i = 0; i < candidates.size(); ++i) {
                 const double seconds = time_once(*candidates[i].context, n, prompt);
                 if (repetition > 0) rows[i].samples.push_back(n / seconds);
@@ -270,6 +271,7 @@ void add_bench(CLI::App& app) {
     sub->add_option("-r,--repetitions", command->repetitions, "Counted repetitions of each test")
         ->check(CLI::Range(1U, 1000000U))
         ->capture_default_str();
+    sub->add_flag("--no-warmup", command->no_warmup, "Count the first run too");
     sub->add_option("-o,--output", command->format, "Format of the result")
         ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
         ->capture_default_str();

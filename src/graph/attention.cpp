@@ -111,9 +111,11 @@ ggml_tensor* GraphBuilder::attend(const Qkv& qkv, const Pass& pass, float scale,
     const int64_t n_tokens = qkv.q->ne[2];
     const int64_t dim_v = hparams().head_dim_v;
     const int64_t n_streams = graph_.shape.n_streams;
-    if (pass.qk_scale != 1.0F) scale *= pass.qk_scale;
 
-    ggml_tensor* q = rotate(qkv.q, graph_.rotation_k);
+    // On the query and not in the kernel's scale: kernels round the query to the type of the keys,
+    // so only this equals a factor in its projection bit for bit.
+    ggml_tensor* q = pass.qk_scale == 1.0F ? qkv.q : ggml_scale(c_, qkv.q, pass.qk_scale);
+    q = rotate(q, graph_.rotation_k);
     const Qkv rotated{
         .q = q, .k = rotate(qkv.k, graph_.rotation_k), .v = rotate(qkv.v, graph_.rotation_v)};
     ggml_build_forward_expand(graph_.nodes, rotated.q);

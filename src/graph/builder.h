@@ -49,7 +49,7 @@ class GraphBuilder {
     Qkv project_qkv(const Layer& w, const Pass& pass, ggml_tensor* x);
     ggml_tensor* rope(ggml_tensor* x);
     /// Writes K and V into the pass's slot, attends over the slot, applies the output projection.
-    /// `scale` is the architecture's; the pass's qk_scale comes on top.
+    /// `scale` is the architecture's; the pass's qk_scale multiplies the query on top.
     ggml_tensor* attend(const Qkv& qkv, const Pass& pass, float scale, const Linear& output);
 
     /// down(silu(gate x) * (up x)); Shazeer 2020.
