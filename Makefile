@@ -29,6 +29,7 @@ demo: build
 test: build
 	@$(CTEST)
 
+unit: TARGETS = tests_unit
 unit: build
 	@$(CTEST) -L unit
 

@@ -31,6 +31,11 @@ function(pleat_test name)
     if(NOT ARG_PROCESSORS)
         set(ARG_PROCESSORS 1)
     endif()
+    # `make asan-test` builds no more than it runs.
+    if(NOT TARGET tests_${ARG_LABEL})
+        add_custom_target(tests_${ARG_LABEL})
+    endif()
+    add_dependencies(tests_${ARG_LABEL} ${name})
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
         PROPERTIES LABELS "${ARG_LABEL}" PROCESSORS ${ARG_PROCESSORS} TIMEOUT 300
                    ENVIRONMENT "OMP_WAIT_POLICY=passive")

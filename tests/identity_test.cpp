@@ -8,6 +8,8 @@
 #include "support/random_model.h"
 #include "support/random_tokens.h"
 #include "support/stock.h"
+#include "support/stock_tools.h"
+#include "support/temp_dir.h"
 
 // The identity plan gives stock's logits in every bit: the claim that everything else stands on.
 namespace pleat::test {
@@ -162,6 +164,15 @@ TEST(Identity, EqualsStockWithoutMappingAndWithoutRepacking) {
                              {.use_extra_bufts = repack, .mmap = mmap});
         }
     }
+}
+
+TEST(Identity, EqualsStockOnASplitFile) {
+    if (!have_stock_tool("llama-gguf-split")) GTEST_SKIP() << "llama-gguf-split is not installed";
+    const TempDir dir;
+    require_stock_tool("llama-gguf-split",
+                       {"--split", "--split-max-tensors", "7",
+                        make_model({}, GGML_TYPE_Q4_0).path(), dir.file("part")});
+    expect_same_bits(dir.file("part-00001-of-00006.gguf"), 70, 8, {});
 }
 
 TEST(Identity, EqualsStockOnTheShippedModel) {
