@@ -22,7 +22,7 @@ show() {
     printf '\n'
     speed=$(printf '%s' "$result" | field generation_tokens_per_second)
     cache=$(printf '%s' "$result" | field cache_bytes)
-    score=$("$pleat" perplexity -m "$model" -f "$text" -q "$@" | sed 's/PPL = //')
+    score=$("$pleat" perplexity -m "$model" -f "$text" -q "$@" | sed 's/.*PPL = //')
     rows=$rows$(printf '| %-20s | %-28s | %10.1f | %9d | %s |' "$name" "$plan" "$speed" "$cache" "$score")'
 '
 }

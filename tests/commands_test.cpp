@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -104,16 +105,55 @@ TEST(Commands, SayWhatIsWrongInOneLine) {
     EXPECT_THAT(error_of({"plan", model, "-ctk", "q9_9"}), HasSubstr("q9_9"));
     EXPECT_THAT(error_of({"plan", model, "--rpc", "host:1"}), HasSubstr("--rpc is not supported"));
     EXPECT_THAT(error_of({"logits", model, "--tokens", "1,,2", "-o", "x.npy"}),
-                HasSubstr("character 3"));
+                HasSubstr("character 3: expected a token id"));
     EXPECT_THAT(error_of({"logits", model, "--tokens", "1,5000", "-o", "x.npy", "-q"}),
                 HasSubstr("token 5000 is not in the vocabulary"));
     EXPECT_THAT(error_of({"logits", model, "--tokens", "1,2", "-o", "/no/such/dir/x.npy", "-q"}),
                 HasSubstr("/no/such/dir/x.npy"));
     EXPECT_THAT(error_of({"perplexity", model, "-f", "no-such-text", "-q"}),
                 HasSubstr("no-such-text"));
+    EXPECT_THAT(error_of({"perplexity", model, "-f", "/tmp", "-q"}), HasSubstr("/tmp: "));
+    EXPECT_THAT(error_of({"plan", model, "--plan", ""}), HasSubstr("--plan is empty"));
+    EXPECT_THAT(error_of({"bench", model, "--repeat-layers", "6,9", "--spec", "drop:2"}),
+                HasSubstr("excludes"));
     const TempFile little(".txt", "too little");
     EXPECT_THAT(error_of({"perplexity", model, "-f", little.path(), "-q"}),
                 HasSubstr("need at least 1024"));
+}
+
+TEST(Commands, TakeNumbersOnlyAsPlainDigitsAndSayTheRange) {
+    for (const char* text : {"1,2", "0x10", "1_0", "1'0", "1.5", "", "two", "-1"}) {
+        EXPECT_THAT(error_of({"plan", model, "-t", text}),
+                    HasSubstr(fmt::format("\"{}\" is not a whole number from 1 to 1024", text)));
+    }
+    EXPECT_THAT(error_of({"run", model, "-p", "x", "--top-k", "1_0"}), HasSubstr("1_0"));
+    EXPECT_THAT(error_of({"run", model, "-p", "x", "--temp", "0x1"}), HasSubstr("0x1"));
+}
+
+TEST(Commands, NameAFlagTheyDoNotHave) {
+    for (const char* flag : {"--numa", "-hf", "-st", "-cnv", "-no-cnv", "--override-kv"}) {
+        EXPECT_EQ(error_of({"run", model, flag, "x"}),
+                  fmt::format("pleat: run has no flag {}; see pleat run --help\n", flag));
+    }
+}
+
+TEST(Commands, LetTheLastOfARepeatedFlagCount) {
+    EXPECT_EQ(json_of({"plan", model, "-c", "256", "-c", "512"})["context"]["n_ctx"], 512);
+}
+
+TEST(Commands, FailWhenTheirOutputIsLost) {
+    for (const char* command : {"plan", "inspect"}) {
+        const std::string line =
+            fmt::format("{} {} {} > /dev/full 2>&1", PLEAT_PROGRAM, command, model);
+        EXPECT_NE(std::system(line.c_str()), 0) << command;
+    }
+}
+
+TEST(LogitsCommand, NeverOverwritesTheModel) {
+    const TempFile copy(".gguf", read_bytes(model));
+    EXPECT_THAT(error_of({"logits", copy.path(), "--tokens", "1", "-o", copy.path(), "-q"}),
+                HasSubstr("that is the model itself"));
+    EXPECT_EQ(read_bytes(copy.path()), read_bytes(model));
 }
 
 TEST(Commands, HaveHelpWithExamples) {

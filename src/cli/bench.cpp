@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/load.h"
+#include "cli/numbers.h"
 #include "cli/options.h"
 #include "engine/logits_hash.h"
 #include "plan/cost.h"
@@ -240,6 +241,8 @@ struct BenchCommand {
                 {"hash", row.hash},
                 {"test", row.test},
                 {"n_tokens", row.n_tokens},
+                {"n_prompt", row.test.starts_with("pp") ? row.n_tokens : 0},
+                {"n_gen", row.test.starts_with("tg") ? row.n_tokens : 0},
                 {"avg_ts", speed.mean},
                 {"stddev_ts", speed.deviation},
                 {"samples_ts", row.samples},
@@ -260,27 +263,30 @@ void add_bench(CLI::App& app) {
     sub->add_option("-p,--n-prompt", command->n_prompt, "Prompt lengths, comma-separated; 0 = none")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::NonNegativeNumber)
+        ->check(whole_number(0, 1 << 24))
         ->capture_default_str();
     sub->add_option("-n,--n-gen", command->n_gen, "Tokens to generate, comma-separated; 0 = none")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::NonNegativeNumber)
+        ->check(whole_number(0, 1 << 24))
         ->capture_default_str();
-    sub->add_option("-d,--n-depth", command->depth, "Tokens in the cache before a test begins");
+    sub->add_option("-d,--n-depth", command->depth, "Tokens in the cache before a test begins")
+        ->check(whole_number(0, 1 << 24));
     sub->add_option("-r,--repetitions", command->repetitions, "Counted repetitions of each test")
-        ->check(CLI::Range(1U, 1000000U))
+        ->check(whole_number(1, 1000000))
         ->capture_default_str();
     sub->add_flag("--no-warmup", command->no_warmup, "Count the first run too");
     sub->add_option("-o,--output", command->format, "Format of the result")
         ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
         ->capture_default_str();
+    command->plan.add(*sub);
     sub->add_option("--spec", command->specs,
                     "A plan in its one-line form; several give a row each (\"\" = identity)")
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->excludes("--repeat-layers", "--layers", "--skip-layers", "--drop-attention", "--drop-ffn",
+                   "--plan")
         ->group("Layer plan");
-    command->plan.add(*sub);
     command->context.add(*sub, false);
     sub->footer(
         "Examples:\n"

@@ -1,5 +1,7 @@
 #include <charconv>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "arch/registry.h"
@@ -7,6 +9,7 @@
 #include "base/npy.h"
 #include "cli/commands.h"
 #include "cli/load.h"
+#include "cli/numbers.h"
 #include "cli/options.h"
 
 namespace pleat::cli {
@@ -22,23 +25,42 @@ struct LogitsCommand {
 
     std::vector<int32_t> parse_tokens() const {
         std::vector<int32_t> result;
-        const char* at = tokens.data();
-        const char* const end = at + tokens.size();
-        while (at != end) {
+        size_t at = 0;
+        const auto skip_spaces = [&] {
+            while (at < tokens.size() && tokens[at] == ' ') ++at;
+        };
+        while (true) {
+            skip_spaces();
             int32_t token = 0;
-            const auto [next, error] = std::from_chars(at, end, token);
-            const bool more = next != end && *next == ',' && next + 1 != end;
-            if (error != std::errc{} || token < 0 || (next != end && !more)) {
+            const char* const begin = tokens.data() + at;
+            const auto [end, error] = std::from_chars(begin, tokens.data() + tokens.size(), token);
+            if (error != std::errc{} || token < 0) {
                 fail(
-                    "--tokens \"{}\": character {} is not part of a list of token ids such as "
-                    "1,2,3",
-                    tokens, at - tokens.data() + 1);
+                    "--tokens \"{}\": character {}: expected a token id (a whole number from 0 to "
+                    "{}), "
+                    "as in 1,2,3",
+                    tokens, at + 1, INT32_MAX);
             }
             result.push_back(token);
-            at = next == end ? next : next + 1;
+            at = static_cast<size_t>(end - tokens.data());
+            skip_spaces();
+            if (at == tokens.size()) return result;
+            if (tokens[at] != ',') {
+                fail("--tokens \"{}\": character {}: expected a comma, as in 1,2,3", tokens,
+                     at + 1);
+            }
+            ++at;
         }
-        if (result.empty()) fail("--tokens is empty, expected a list of token ids such as 1,2,3");
-        return result;
+    }
+
+    /// A result that took the model's place would be the end of it.
+    void refuse_to_overwrite(const Model& opened) const {
+        for (const MappedFile& part : opened.file().parts()) {
+            std::error_code ignored;
+            if (std::filesystem::equivalent(output, part.path(), ignored)) {
+                fail("-o {}: that is the model itself; name another file", output);
+            }
+        }
     }
 
     void run() {
@@ -55,6 +77,7 @@ struct LogitsCommand {
                     std::max(settings.cache.n_ctx, static_cast<uint32_t>(ids.size()));
             }
         });
+        refuse_to_overwrite(*loaded.model);
         Context& c = *loaded.context;
         std::vector<float> rows;
         rows.reserve(ids.size() * c.n_vocab());
@@ -83,7 +106,8 @@ void add_logits(CLI::App& app) {
     command->model.add(*sub);
     sub->add_option("--tokens", command->tokens, "Token ids, as in 1,2,3")->required();
     sub->add_option("--prefill", command->prefill,
-                    "How many of them run as one batch; the rest one by one (default: all)");
+                    "How many of them run as one batch; the rest one by one (default: all)")
+        ->check(whole_number(0, INT32_MAX));
     sub->add_option("-o,--output", command->output, "File to write: float32 [n_tokens, n_vocab]")
         ->required();
     command->plan.add(*sub);

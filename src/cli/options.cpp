@@ -9,6 +9,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "cli/numbers.h"
 #include "model/backend.h"
 #include "plan_file/plan_file.h"
 
@@ -31,6 +32,14 @@ constexpr std::array short_names{
     ShortName{"-dev", "--device"},       ShortName{"-sys", "--system-prompt"},
     ShortName{"-sp", "--special"},       ShortName{"-sysf", "--system-prompt-file"},
 };
+
+const CacheType& cache_type_of_flag(std::string_view flag, const std::string& name) {
+    try {
+        return cache_type(name);
+    } catch (const Error& error) {
+        fail("{} {}: {}", flag, name, error.what());
+    }
+}
 
 }  // namespace
 
@@ -92,11 +101,12 @@ void PlanOptions::add(CLI::App& app) {
 
 LayerPlan PlanOptions::resolve(const ModelShape& shape) const {
     const Spec spec = parse_flags(flags_);
-    if (file_.empty()) return LayerPlan::resolve(spec, shape);
+    if (!file_) return LayerPlan::resolve(spec, shape);
+    if (file_->empty()) fail("--plan is empty, expected the name of a plan file");
     if (!spec.identity()) {
-        fail("--plan {} goes with no other plan flag: the file says the whole plan", file_);
+        fail("--plan {} goes with no other plan flag: the file says the whole plan", *file_);
     }
-    return resolve_spec("@" + file_, "--plan", shape);
+    return resolve_spec("@" + *file_, "--plan", shape);
 }
 
 LayerPlan resolve_spec(const std::string& text, std::string_view flag, const ModelShape& shape) {
@@ -113,25 +123,25 @@ void ContextOptions::add(CLI::App& app, bool with_context_size) {
         app.add_option(
                "-c,--ctx-size", n_ctx_,
                "Tokens of context; 0 = the model's own (default: the model's, at most 4096)")
-            ->check(CLI::NonNegativeNumber)
+            ->check(whole_number(0, INT32_MAX))
             ->group(group);
     }
     app.add_option("-b,--batch-size", n_batch_, "Tokens per batch")
-        ->check(CLI::PositiveNumber)
+        ->check(whole_number(1, INT32_MAX))
         ->capture_default_str()
         ->group(group);
     app.add_option("--ubatch-size", n_ubatch_, "-ub: tokens per graph run")
-        ->check(CLI::PositiveNumber)
+        ->check(whole_number(1, INT32_MAX))
         ->capture_default_str()
         ->group(group);
     app.add_option("-t,--threads", n_threads_, "Threads (default: physical cores)")
-        ->check(CLI::Range(1, 1024))
+        ->check(whole_number(1, 1024))
         ->group(group);
     app.add_option("--threads-batch", n_threads_batch_, "-tb: threads for prompts (default: -t)")
-        ->check(CLI::Range(1, 1024))
+        ->check(whole_number(1, 1024))
         ->group(group);
     app.add_option("--flash-attn", flash_attention_, "-fa: flash attention")
-        ->check(CLI::IsMember({"auto", "on", "off"}))
+        ->check(CLI::IsMember({"auto", "on", "off", "1", "0", "true", "false"}))
         ->capture_default_str()
         ->group(group);
     app.add_option("--cache-type-k", type_k_, "-ctk: type of the K cache")
@@ -160,20 +170,22 @@ void ContextOptions::add(CLI::App& app, bool with_context_size) {
 
 ContextSettings ContextOptions::settings(const ModelShape& shape) const {
     ContextSettings settings;
-    if (n_ctx_ > INT32_MAX) fail("-c {}: a context has at most {} tokens", n_ctx_, INT32_MAX);
     settings.cache.n_ctx = n_ctx_ < 0    ? std::min(shape.n_ctx_train, default_n_ctx)
                            : n_ctx_ == 0 ? shape.n_ctx_train
                                          : static_cast<uint32_t>(n_ctx_);
     settings.cache.n_ubatch = n_ubatch_;
     settings.cache.swa_full = swa_full_;
-    settings.cache.type_k = cache_type(type_k_);
-    settings.cache.type_v = cache_type(type_v_);
+    settings.cache.type_k = cache_type_of_flag("-ctk", type_k_);
+    settings.cache.type_v = cache_type_of_flag("-ctv", type_v_);
     settings.n_batch = n_batch_;
     settings.n_threads = n_threads_ > 0 ? n_threads_ : physical_cores();
     settings.n_threads_batch = n_threads_batch_ > 0 ? n_threads_batch_ : settings.n_threads;
-    settings.flash_attention = flash_attention_ == "on"    ? FlashAttention::on
-                               : flash_attention_ == "off" ? FlashAttention::off
-                                                           : FlashAttention::automatic;
+    settings.flash_attention =
+        flash_attention_ == "on" || flash_attention_ == "1" || flash_attention_ == "true"
+            ? FlashAttention::on
+        : flash_attention_ == "off" || flash_attention_ == "0" || flash_attention_ == "false"
+            ? FlashAttention::off
+            : FlashAttention::automatic;
     return settings;
 }
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ class PlanOptions {
 
   private:
     PlanFlags flags_;
-    std::string file_;
+    std::optional<std::string> file_;
 };
 
 /// One-line SPEC (docs/plans.md): `@file` is a plan file, anything else a spec's text.

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,7 +8,9 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/load.h"
+#include "cli/numbers.h"
 #include "cli/options.h"
+#include "cli/text_file.h"
 #include "lab/perplexity.h"
 #include "text/tokenizer.h"
 
@@ -27,9 +27,7 @@ struct PerplexityCommand {
     bool json = false;
 
     std::string read_text() const {
-        std::ifstream file(text_file, std::ios::binary);
-        if (!file) fail("{}: cannot open the text", text_file);
-        std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+        std::string text = read_text_file(text_file, "the text");
         // Stock's tools leave out one newline at the end of a file.
         if (text.ends_with('\n')) text.pop_back();
         return text;
@@ -60,7 +58,7 @@ struct PerplexityCommand {
                                                       {"n_tokens_scored", result.n_tokens}}
                                    .dump());
         } else {
-            fmt::print("PPL = {:.4f} +/- {:.5f}\n", result.value, result.error);
+            fmt::print("Final estimate: PPL = {:.4f} +/- {:.5f}\n", result.value, result.error);
         }
     }
 };
@@ -74,10 +72,10 @@ void add_perplexity(CLI::App& app) {
     command->model.add(*sub);
     sub->add_option("-f,--file", command->text_file, "Text file to score")->required();
     sub->add_option("-c,--ctx-size", command->n_ctx, "Tokens per chunk; the second half is scored")
-        ->check(CLI::Range(2U, 1U << 30))
+        ->check(whole_number(4, 1 << 30))
         ->capture_default_str();
     sub->add_option("--chunks", command->max_chunks, "Score at most this many chunks")
-        ->check(CLI::PositiveNumber);
+        ->check(whole_number(1, INT32_MAX));
     sub->add_flag("--json", command->json, "One JSON object instead of text");
     command->plan.add(*sub);
     command->context.add(*sub, false);

@@ -5,6 +5,7 @@
 
 #include "arch/registry.h"
 #include "cli/commands.h"
+#include "cli/numbers.h"
 #include "cli/options.h"
 #include "cli/plan_report.h"
 
@@ -50,7 +51,7 @@ void add_plan(CLI::App& app) {
                    "--plan");
     command->context.add(*sub);
     sub->add_option("--parallel", command->n_seq, "-np: sequences to size the cache for")
-        ->check(CLI::Range(1, 256))
+        ->check(whole_number(1, 256))
         ->group("Context");
     sub->add_flag("--json", command->json, "One JSON object instead of text");
     sub->footer(

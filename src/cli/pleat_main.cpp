@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/numbers.h"
 #include "cli/options.h"
 
 namespace {
@@ -43,9 +47,14 @@ int run(int argc, char** argv) {
     add_bake(app);
 
     std::vector<std::string> arguments = expand_short_names(argc, argv);
-    if (!arguments.empty() && !arguments.front().starts_with('-') &&
-        app.get_subcommand_no_throw(arguments.front()) == nullptr) {
-        pleat::fail("there is no command {}; commands: {}", arguments.front(), command_names(app));
+    tidy_flags(app);
+    if (!arguments.empty() && !arguments.front().starts_with('-')) {
+        const CLI::App* const command = app.get_subcommand_no_throw(arguments.front());
+        if (command == nullptr) {
+            pleat::fail("there is no command {}; commands: {}", arguments.front(),
+                        command_names(app));
+        }
+        refuse_unknown_flags(*command, arguments);
     }
     std::ranges::reverse(arguments);  // CLI11 takes them from the back
     try {
@@ -63,9 +72,19 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
+/// A result that did not reach its reader is no success.
+void flush_output() {
+    std::cout.flush();
+    if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+        pleat::fail("cannot write to the standard output: {}", std::strerror(errno));
+    }
+}
+
 int main(int argc, char** argv) {
     try {
-        return run(argc, argv);
+        const int status = run(argc, argv);
+        if (status == 0) flush_output();
+        return status;
     } catch (const std::exception& error) {
         fmt::print(stderr, "pleat: {}\n", error.what());
         return 1;

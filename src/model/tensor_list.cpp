@@ -75,7 +75,7 @@ void TensorList::experts(Part part, const std::string& name, Linear& target, int
 }
 
 void TensorList::matrix(Part part, Use use, const std::string& name, ggml_tensor*& target,
-                        std::vector<int64_t> ne, Need need) {
+                        const std::vector<int64_t>& ne, Need need) {
     add(part, use, name, target, ne, need);
 }
 

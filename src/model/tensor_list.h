@@ -49,7 +49,7 @@ class TensorList {
                  int64_t n_expert);
     /// A single matrix under its full name.
     void matrix(Part part, Use use, const std::string& name, ggml_tensor*& target,
-                std::vector<int64_t> ne, Need need = Need::required);
+                const std::vector<int64_t>& ne, Need need = Need::required);
     /// The same file tensor once more in another role (tied output).
     void tied(Part part, Use use, const std::string& name, ggml_tensor*& target);
 

@@ -8,6 +8,7 @@
 #include "gguf/file.h"
 #include "text/deep_stack.h"
 #include "text/llama_log.h"
+#include "text/vocab_check.h"
 
 namespace pleat {
 namespace {
@@ -60,6 +61,8 @@ Tokenizer Tokenizer::open(const std::string& path) {
             "search; plan and info do without",
             path);
     }
+
+    check_vocabulary(file);
 
     llama_model_params params = llama_model_default_params();
     params.vocab_only = true;
