@@ -16,7 +16,12 @@ namespace {
 /// Many splitters are regular expressions that recurse once per character of a word, some hundred
 /// bytes each; a run of this length still fits on any thread's own stack.
 constexpr size_t shallow_run = 2048;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+// The linker may take our own instances of the splitter's templates, whose frames are larger then.
+constexpr size_t deep_bytes_per_char = 8192;
+#else
 constexpr size_t deep_bytes_per_char = 1024;
+#endif
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
