@@ -64,7 +64,7 @@ TEST(PlanMemory, ADroppedAttentionIsNotLoaded) {
             EXPECT_EQ(linear->bias, nullptr);
             EXPECT_EQ(linear->scale, nullptr);
         }
-        EXPECT_NE(without.ffn_down.weight, nullptr);
+        EXPECT_NE(without.ffn.down.weight, nullptr);
         EXPECT_NE(model->layer(2).attn_output.weight, nullptr);
         const uint64_t attention = model->shape().layers[1].attention.resident_bytes;
         EXPECT_EQ(model->loaded_bytes() + attention, loaded(file.path(), "")->loaded_bytes());
@@ -77,8 +77,8 @@ TEST(PlanMemory, ADroppedAttentionIsNotLoaded) {
 TEST(PlanMemory, ADroppedFfnIsNotLoaded) {
     const auto model = loaded(make_model({.biases = true}).path(), "drop-ffn:2");
     EXPECT_EQ(model->layer(2).ffn_norm, nullptr);
-    EXPECT_EQ(model->layer(2).ffn_up.weight, nullptr);
-    EXPECT_EQ(model->layer(2).ffn_down.bias, nullptr);
+    EXPECT_EQ(model->layer(2).ffn.up.weight, nullptr);
+    EXPECT_EQ(model->layer(2).ffn.down.bias, nullptr);
     EXPECT_NE(model->layer(2).attn_q.weight, nullptr);
 }
 

@@ -11,77 +11,15 @@
 namespace pleat {
 namespace {
 
-// Far above any model, far below what would overflow a product of two of them.
-constexpr uint32_t max_dimension = 1U << 24;
 constexpr uint32_t max_layers = 512;  ///< stock's limit too
 
-/// Reads keys of one architecture and proves them to be in a range.
-class Keys {
-  public:
-    Keys(const gguf::File& file, std::string_view arch)
-        : file_(file), prefix_(fmt::format("{}.", arch)) {}
-
-    std::string full(std::string_view key) const { return prefix_ + std::string(key); }
-
-    uint32_t required(std::string_view key, uint32_t low, uint32_t high) const {
-        return in_range(key, file_.required_u32(full(key)), low, high);
-    }
-    uint32_t optional(std::string_view key, uint32_t fallback, uint32_t low, uint32_t high) const {
-        const auto value = file_.u32(full(key));
-        return value ? in_range(key, *value, low, high) : fallback;
-    }
-    float positive(std::string_view key, float fallback) const {
-        const auto value = file_.f32(full(key));
-        if (!value) return fallback;
-        if (!std::isfinite(*value) || *value <= 0.0F) {
-            bad_key(file_, full(key), fmt::format("{}", *value), "a finite number above 0");
-        }
-        return *value;
-    }
-    float finite(std::string_view key, float fallback) const {
-        const auto value = file_.f32(full(key));
-        if (value && !std::isfinite(*value)) {
-            bad_key(file_, full(key), fmt::format("{}", *value), "a finite number");
-        }
-        return value.value_or(fallback);
-    }
-    bool boolean(std::string_view key, bool fallback) const {
-        return file_.boolean(full(key)).value_or(fallback);
-    }
-    /// One value for all layers, or an array with one entry per block of the file.
-    std::vector<uint32_t> per_layer(std::string_view key, uint32_t n_block, uint32_t low,
-                                    std::vector<uint32_t> fallback) const {
-        auto values = file_.u32_per_layer(full(key), n_block);
-        if (!values) return fallback;
-        for (const uint32_t value : *values) in_range(key, value, low, max_dimension);
-        return std::move(*values);
-    }
-    const gguf::File& file() const { return file_; }
-
-  private:
-    uint32_t in_range(std::string_view key, uint32_t value, uint32_t low, uint32_t high) const {
-        if (value < low || value > high) {
-            bad_key(file_, full(key), fmt::format("{}", value), fmt::format("{} to {}", low, high));
-        }
-        return value;
-    }
-
-    const gguf::File& file_;
-    std::string prefix_;
-};
-
 /// Scaling as stock reads it; a file without a type but with a factor means linear.
-void read_rope(const Keys& keys, Hparams& h) {
-    Rope& rope = h.rope;
-    rope.n_rot =
-        static_cast<int>(keys.optional("rope.dimension_count", h.head_dim_k, 2, h.head_dim_k));
-    if (rope.n_rot % 2 != 0) {
-        bad_key(keys.file(), keys.full("rope.dimension_count"), fmt::format("{}", rope.n_rot),
-                "an even number");
-    }
+Rope read_rope(const Keys& keys, uint32_t n_ctx_train, uint32_t head_dim) {
+    Rope rope;
+    rope.n_rot = read_n_rot(keys, "rope.dimension_count", head_dim, head_dim);
     rope.freq_base = keys.positive("rope.freq_base", 10000.0F);
     rope.n_ctx_orig = static_cast<int>(
-        keys.optional("rope.scaling.original_context_length", h.n_ctx_train, 1, 1U << 30));
+        keys.optional("rope.scaling.original_context_length", n_ctx_train, 1, 1U << 30));
     float factor = keys.finite("rope.scaling.factor", 0.0F);
     if (factor == 0.0F) factor = keys.finite("rope.scale_linear", 0.0F);
     if (factor < 0.0F) {
@@ -109,17 +47,21 @@ void read_rope(const Keys& keys, Hparams& h) {
     } else if (type != "linear") {
         bad_key(keys.file(), key, fmt::format("\"{}\"", type), "none, linear, yarn or longrope");
     }
+    return rope;
 }
 
 }  // namespace
 
-void bad_key(const gguf::File& file, const std::string& key, const std::string& found,
-             const std::string& expected) {
-    fail("{}: key {} is {}, expected {}", file.path(), key, found, expected);
+int read_n_rot(const Keys& keys, std::string_view key, uint32_t fallback, uint32_t head_dim) {
+    const uint32_t n_rot = keys.optional(key, fallback, 2, head_dim);
+    if (n_rot % 2 != 0) {
+        bad_key(keys.file(), keys.full(key), fmt::format("{}", n_rot), "an even number");
+    }
+    return static_cast<int>(n_rot);
 }
 
-Hparams read_common_keys(const gguf::File& file, std::string_view arch) {
-    const Keys keys(file, arch);
+Hparams read_common_keys(const Keys& keys) {
+    const gguf::File& file = keys.file();
     Hparams h;
     const uint32_t n_block = keys.required("block_count", 1, max_layers);
     h.n_layer_nextn = keys.optional("nextn_predict_layers", 0, 0, n_block - 1);
@@ -130,31 +72,36 @@ Hparams read_common_keys(const gguf::File& file, std::string_view arch) {
         bad_key(file, keys.full("attention.causal"), "false", "true (a causal model)");
     }
     const float eps = keys.positive("attention.layer_norm_rms_epsilon", 0.0F);
-    if (eps == 0.0F) {
-        fail("{}: key {} is missing", file.path(), keys.full("attention.layer_norm_rms_epsilon"));
-    }
+    if (eps == 0.0F) keys.missing("attention.layer_norm_rms_epsilon");
     h.norm_eps = eps;
 
-    h.n_head = keys.per_layer("attention.head_count", n_block, 1, {});
-    if (h.n_head.empty())
-        fail("{}: key {} is missing", file.path(), keys.full("attention.head_count"));
-    h.n_head_kv = keys.per_layer("attention.head_count_kv", n_block, 1, h.n_head);
-    h.n_ff = keys.per_layer("feed_forward_length", n_block, 1, {});
-    if (h.n_ff.empty())
-        fail("{}: key {} is missing", file.path(), keys.full("feed_forward_length"));
-    for (uint32_t i = 0; i < n_block; ++i) {
-        if (h.n_head[i] % h.n_head_kv[i] != 0) {
-            bad_key(file, keys.full("attention.head_count_kv"),
-                    fmt::format("{} in layer {}", h.n_head_kv[i], i),
-                    fmt::format("a divisor of the head count {}", h.n_head[i]));
-        }
-    }
-    const uint32_t default_dim = h.n_embd / h.n_head[0];
-    h.head_dim_k = keys.optional("attention.key_length", default_dim, 1, max_dimension);
-    h.head_dim_v = keys.optional("attention.value_length", default_dim, 1, max_dimension);
-    if (h.head_dim_k == 0 || h.head_dim_v == 0) {
-        bad_key(file, keys.full("attention.head_count"), fmt::format("{}", h.n_head[0]),
+    const auto n_head = keys.per_layer("attention.head_count", n_block, 1, {});
+    if (n_head.empty()) keys.missing("attention.head_count");
+    const auto n_head_kv = keys.per_layer("attention.head_count_kv", n_block, 1, n_head);
+    const auto n_ff =
+        keys.per_layer("feed_forward_length", n_block, 0, std::vector<uint32_t>(n_block));
+    const uint32_t default_dim = h.n_embd / n_head[0];
+    const uint32_t dim_k = keys.optional("attention.key_length", default_dim, 1, max_dimension);
+    const uint32_t dim_v = keys.optional("attention.value_length", default_dim, 1, max_dimension);
+    if (dim_k == 0 || dim_v == 0) {
+        bad_key(file, keys.full("attention.head_count"), fmt::format("{}", n_head[0]),
                 fmt::format("at most the embedding length {}", h.n_embd));
+    }
+    const Rope rope = read_rope(keys, h.n_ctx_train, dim_k);
+    for (uint32_t i = 0; i < n_block; ++i) {
+        if (n_head[i] % n_head_kv[i] != 0) {
+            bad_key(file, keys.full("attention.head_count_kv"),
+                    fmt::format("{} in layer {}", n_head_kv[i], i),
+                    fmt::format("a divisor of the head count {}", n_head[i]));
+        }
+        if (i >= h.n_layer) continue;
+        LayerHparams& layer = h.layers.emplace_back();
+        layer.n_head = n_head[i];
+        layer.n_head_kv = n_head_kv[i];
+        layer.head_dim_k = dim_k;
+        layer.head_dim_v = dim_v;
+        layer.n_ff = n_ff[i];
+        layer.rope = rope;
     }
 
     h.n_expert = keys.optional("expert_count", 0, 0, 4096);
@@ -172,8 +119,43 @@ Hparams read_common_keys(const gguf::File& file, std::string_view arch) {
              embedding->ne[1], INT32_MAX);
     }
     h.n_vocab = static_cast<uint32_t>(embedding->ne[1]);
-    read_rope(keys, h);
     return h;
+}
+
+void require_dense_ffn(const Keys& keys, const Hparams& h) {
+    for (size_t i = 0; i < h.layers.size(); ++i) {
+        if (h.layers[i].n_ff > 0) continue;
+        if (!keys.has("feed_forward_length")) keys.missing("feed_forward_length");
+        bad_key(keys.file(), keys.full("feed_forward_length"), fmt::format("0 in layer {}", i),
+                "1 or more");
+    }
+}
+
+void require_experts(const Keys& keys, Hparams& h) {
+    if (h.n_expert == 0) {
+        if (!keys.has("expert_count")) keys.missing("expert_count");
+        bad_key(keys.file(), keys.full("expert_count"), "0", "1 or more");
+    }
+    const uint32_t fallback = h.layers.front().n_ff / h.n_expert_used;
+    h.n_ff_exp = keys.optional("expert_feed_forward_length", fallback, 1, max_dimension);
+    if (h.n_ff_exp == 0) keys.missing("expert_feed_forward_length");
+}
+
+void set_rope_mode(Hparams& h, int mode) {
+    for (LayerHparams& layer : h.layers) layer.rope.mode = mode;
+}
+
+void set_role(Hparams& h, Role role) {
+    for (LayerHparams& layer : h.layers) layer.role = role;
+}
+
+void make_window_layer(LayerHparams& layer, float freq_base) {
+    layer.role = Role::local_attention;
+    layer.window = true;
+    layer.rope.freq_base = freq_base;
+    // Only what looks far back has to be stretched.
+    layer.rope.freq_scale = 1.0F;
+    layer.rope.uses_factors = false;
 }
 
 }  // namespace pleat

@@ -1,20 +1,30 @@
 #pragma once
 
-#include <string>
 #include <string_view>
 
-#include "gguf/file.h"
+#include "arch/keys.h"
 #include "model/hparams.h"
 
 namespace pleat {
 
-/// The keys that every architecture reads, under "<arch>.": sizes, head counts, norm epsilon, RoPE,
-/// experts. Checked so that no later step divides by zero, overflows or trips ggml. Throws Error
-/// that names the file, the key, what was found and what is expected.
-Hparams read_common_keys(const gguf::File& file, std::string_view arch);
+/// The keys that every architecture reads: sizes, head counts, norm epsilon, RoPE, experts. All
+/// layers get role full_attention and the same RoPE. Checked so that no later step divides by zero,
+/// overflows or trips ggml. Throws Error that names the file, the key, what was found and what is
+/// expected.
+Hparams read_common_keys(const Keys& keys);
 
-/// "<file>: key <key> is <found>, expected <expected>"
-[[noreturn]] void bad_key(const gguf::File& file, const std::string& key, const std::string& found,
-                          const std::string& expected);
+/// Rotated dimensions of a head: an even number from 2 to head_dim.
+int read_n_rot(const Keys& keys, std::string_view key, uint32_t fallback, uint32_t head_dim);
+
+/// Every layer must have an FFN width.
+void require_dense_ffn(const Keys& keys, const Hparams& h);
+/// The model must have experts; sets their width.
+void require_experts(const Keys& keys, Hparams& h);
+
+void set_rope_mode(Hparams& h, int mode);
+void set_role(Hparams& h, Role role);
+
+/// A sliding-window layer of the gemma families: its own RoPE base, nothing stretched.
+void make_window_layer(LayerHparams& layer, float freq_base);
 
 }  // namespace pleat

@@ -4,13 +4,13 @@
 #include <array>
 #include <utility>
 
-#include "arch/llama.h"
+#include "arch/rows.h"
 #include "base/error.h"
 
 namespace pleat {
 
 std::span<const Architecture* const> architectures() {
-    static const std::array<const Architecture*, 1> table{&llama_architecture()};
+    static const std::array table{&llama_architecture()};
     return table;
 }
 

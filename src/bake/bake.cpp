@@ -22,10 +22,9 @@ std::vector<gguf::TensorToWrite> to_write(const gguf::File& file,
     std::vector<gguf::TensorToWrite> list;
     list.reserve(tensors.size());
     for (const BakedTensor& tensor : tensors) {
-        const gguf::TensorInfo& info = *tensor.source;
         list.push_back({.name = tensor.name,
-                        .type = info.type,
-                        .ne = {info.ne.begin(), info.ne.begin() + info.n_dims},
+                        .type = tensor.source->type,
+                        .ne = tensor.ne(),
                         .write = [&file, &tensor, &warnings](const auto& sink) {
                             write_tensor(file, tensor, sink, warnings);
                         }});
@@ -37,17 +36,14 @@ std::vector<gguf::TensorToWrite> to_write(const gguf::File& file,
 void check_alike(const Model& model, const LayerPlan& plan) {
     if (!model.architecture().stock_layers_are_alike) return;
     const Hparams& h = model.hparams();
-    const auto a = static_cast<size_t>(plan[0].layer);
+    const LayerHparams& a = h.layers[static_cast<size_t>(plan[0].layer)];
     for (const Pass& pass : plan) {
-        const auto b = static_cast<size_t>(pass.layer);
-        if (h.n_head[a] == h.n_head[b] && h.n_head_kv[a] == h.n_head_kv[b] &&
-            h.n_ff[a] == h.n_ff[b]) {
-            continue;
-        }
+        const LayerHparams& b = h.layers[static_cast<size_t>(pass.layer)];
+        if (a.n_head == b.n_head && a.n_head_kv == b.n_head_kv && a.n_ff == b.n_ff) continue;
         fail(
             "layer {} has {} heads, {} K/V heads and an FFN of {}, layer {} has {}, {} and {}: "
             "stock's {} takes those of the first layer for all{}",
-            b, h.n_head[b], h.n_head_kv[b], h.n_ff[b], a, h.n_head[a], h.n_head_kv[a], h.n_ff[a],
+            pass.layer, b.n_head, b.n_head_kv, b.n_ff, plan[0].layer, a.n_head, a.n_head_kv, a.n_ff,
             model.architecture().name,
             model.architecture().name == "llama" ? "; --as deci keeps them" : "");
     }
@@ -55,27 +51,17 @@ void check_alike(const Model& model, const LayerPlan& plan) {
 
 }  // namespace
 
-void check_stock_takes(const LayerPlan& plan, const ModelShape& shape) {
+void check_stock_takes(const LayerPlan& plan) {
     if (plan.size() > max_stock_layers) {
         fail("the plan has {} passes; stock runs models of at most {} layers", plan.size(),
              max_stock_layers);
-    }
-    if (plan.is_identity()) return;
-    for (const Pass& pass : plan) {
-        if (shape.layers[static_cast<size_t>(pass.layer)].role != Role::shared_kv_attention) {
-            continue;
-        }
-        fail(
-            "layer {} reads the K/V of layer {}; stock finds the owner by counting layers, so only "
-            "the identity plan of this model can be baked",
-            pass.layer, shape.layers[static_cast<size_t>(pass.layer)].kv_owner);
     }
 }
 
 BakeReport bake(const Model& model, const LayerPlan& plan, const std::string& out,
                 const BakeOptions& options) {
     check_output(out, model.file(), options.force);
-    check_stock_takes(plan, model.shape());
+    check_stock_takes(plan);
     BakeReport report{.n_pass = plan.size(), .bytes = 0, .warnings = {}};
 
     std::vector<PassForm> forms(plan.size());

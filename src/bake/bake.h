@@ -32,7 +32,8 @@ struct BakeReport {
 /// Tensors
 /// - `blk.N.*` is written once for each pass of layer N, under the pass's index, byte for byte;
 ///   quantised weights are never requantised. Layers that the path leaves out and MTP blocks are
-///   not written (or read). All other tensors are copied.
+///   not written (or read). All other tensors are copied; of one that holds a slice for every layer
+///   each pass gets its layer's.
 /// - A dropped sub-layer keeps its tensors, but what ends it (weight and bias of its output
 ///   projection) becomes the encoding of exact zeros: adding them changes nothing.
 /// - [scale=F] multiplies the same tensors by F, [qk=F] those that make the query (the weight of
@@ -41,6 +42,9 @@ struct BakeReport {
 ///   type's range is an Error; rounding is a warning.
 ///
 /// Metadata: order, types and values as in the file, except for
+/// - what stock reads off a layer's index (which layers have a window, are recurrent, share K/V):
+/// an
+///   array with one entry per pass, or the number that says it
 /// - `general.architecture` and the prefix of the architecture's keys, as deci
 /// - `<arch>.block_count`: the number of passes
 /// - `<arch>.nextn_predict_layers`: 0
@@ -58,8 +62,7 @@ struct BakeReport {
 BakeReport bake(const Model& model, const LayerPlan& plan, const std::string& out,
                 const BakeOptions& options = {});
 
-/// Throws Error when stock could not run the plan as a file, whatever its weights: more passes than
-/// it takes layers, or K/V shared in an order that it cannot be told.
-void check_stock_takes(const LayerPlan& plan, const ModelShape& shape);
+/// Throws Error when the plan has more passes than stock takes layers.
+void check_stock_takes(const LayerPlan& plan);
 
 }  // namespace pleat

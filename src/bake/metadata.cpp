@@ -51,6 +51,8 @@ class Writer {
           architecture_(architecture) {}
 
     std::vector<gguf::KeyValue> write() {
+        const auto baked = model_.architecture().baked_keys;
+        if (baked != nullptr) index_keys_ = baked(model_.hparams(), plan_);
         for (const gguf::KeyValue& entry : model_.file().metadata()) {
             if (entry.key == plan_key ||
                 std::ranges::find(split_keys, entry.key) != split_keys.end()) {
@@ -66,6 +68,10 @@ class Writer {
             }
         }
         add_head_sizes();
+        for (const gguf::KeyValue& entry : index_keys_) {
+            if (model_.file().find(old_prefix_ + entry.key) != nullptr) continue;
+            out_.push_back({new_prefix_ + entry.key, entry.value});
+        }
         // Stock takes the head count for an absent head_count_kv, zeros and all.
         out_.push_back({std::string(plan_key), plan_.canonical()});
         return std::move(out_);
@@ -75,6 +81,9 @@ class Writer {
     gguf::Value of_architecture(std::string_view key, const gguf::Value& value) const {
         if (key == "block_count") return same_type(value, static_cast<uint32_t>(plan_.size()));
         if (key == "nextn_predict_layers") return same_type(value, 0);
+        const auto replaced =
+            std::ranges::find(index_keys_, key, [](const gguf::KeyValue& kv) { return kv.key; });
+        if (replaced != index_keys_.end()) return replaced->value;
         const auto& keys = model_.architecture().per_layer_keys;
         const bool per_layer = std::ranges::find(keys, key) != keys.end();
         if (!per_layer) return value;
@@ -140,14 +149,14 @@ class Writer {
     /// Head sizes that nobody wrote follow from the first layer's head count.
     void add_head_sizes() {
         const Hparams& h = model_.hparams();
-        const auto first = static_cast<size_t>(plan_[0].layer);
-        if (h.n_head[first] == h.n_head[0]) return;
+        const LayerHparams& first = h.layers[static_cast<size_t>(plan_[0].layer)];
+        if (first.n_head == h.layers.front().n_head) return;
         const auto add = [&](std::string_view key, uint32_t size) {
             if (model_.file().find(old_prefix_ + std::string(key)) != nullptr) return;
             out_.push_back({new_prefix_ + std::string(key), size});
         };
-        add(key_length, h.head_dim_k);
-        add(value_length, h.head_dim_v);
+        add(key_length, first.head_dim_k);
+        add(value_length, first.head_dim_v);
     }
 
     const Model& model_;
@@ -156,6 +165,7 @@ class Writer {
     std::string old_prefix_;
     std::string new_prefix_;
     std::string architecture_;
+    std::vector<gguf::KeyValue> index_keys_;  ///< what the architecture says pass by pass
     std::vector<gguf::KeyValue> out_;
 };
 

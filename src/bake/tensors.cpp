@@ -82,14 +82,11 @@ class PassTensors {
                 tensor.reason = fmt::format("[{}] of pass {} (layer {})", mark, index, pass.layer);
                 check(tensor);
             };
-            if (use != nullptr && use->writes_residual) {
-                if (attention && !pass.attention) {
-                    change(0.0F, info->bytes, "-attn");
-                } else if (ffn && !pass.ffn) {
-                    change(0.0F, info->bytes, "-ffn");
-                } else if (pass.scale != 1.0F) {
-                    change(pass.scale, info->bytes, fmt::format("scale={}", pass.scale));
-                }
+            const bool dropped = (attention && !pass.attention) || (ffn && !pass.ffn);
+            if (dropped && use->ends_sub_layer) {
+                change(0.0F, info->bytes, attention ? "-attn" : "-ffn");
+            } else if (!dropped && use != nullptr && use->takes_scale && pass.scale != 1.0F) {
+                change(pass.scale, info->bytes, fmt::format("scale={}", pass.scale));
             } else if (attention && pass.qk_scale != 1.0F) {
                 const uint64_t bytes =
                     query_bytes(rest, *info, model_.shape().layers[static_cast<size_t>(pass.layer)],
@@ -123,6 +120,48 @@ class PassTensors {
     std::vector<std::vector<const gguf::TensorInfo*>> of_layer_;
 };
 
+BakedTensor global_tensor(const Model& model, const LayerPlan& plan, const gguf::TensorInfo& info) {
+    BakedTensor tensor{.source = &info, .name = info.name};
+    const auto& list = model.global_tensors();
+    const auto named = std::ranges::find_if(
+        list, [&](const NamedTensor& t) { return t.info == &info && t.layer_axis >= 0; });
+    if (named == list.end()) return tensor;
+    tensor.layer_axis = named->layer_axis;
+    tensor.n_slice = model.hparams().n_layer;
+    for (const Pass& pass : plan) tensor.slices.push_back(pass.layer);
+    const int64_t width = info.ne[0] / tensor.n_slice;
+    if (tensor.layer_axis == 0 && width % ggml_blck_size(info.type) != 0) {
+        fail(
+            "{}: tensor {} of type {} has {} values a layer, which are not whole blocks: a layer's "
+            "slice cannot be cut out, so no plan of this file can be baked",
+            model.file().path(), info.name, ggml_type_name(info.type), width);
+    }
+    return tensor;
+}
+
+/// Along the rows every row is cut; else a layer has rows of its own.
+void write_slices(const BakedTensor& tensor, std::span<const std::byte> data,
+                  const std::function<void(std::span<const std::byte>)>& sink) {
+    const gguf::TensorInfo& info = *tensor.source;
+    const size_t row = ggml_row_size(info.type, info.ne[0]);
+    const auto n_slice = static_cast<size_t>(tensor.n_slice);
+    const size_t run = tensor.layer_axis == 0 ? row : data.size();
+    std::vector<std::byte> picked;
+    for (size_t at = 0; at < data.size(); at += run) {
+        picked.clear();
+        for (const int32_t layer : tensor.slices) {
+            const auto slice =
+                data.subspan(at + static_cast<size_t>(layer) * (run / n_slice), run / n_slice);
+            if (tensor.layer_axis == 0) {
+                picked.insert(picked.end(), slice.begin(), slice.end());
+            } else {
+                sink(slice);
+            }
+        }
+        if (!picked.empty()) sink(picked);
+    }
+}
+
 void write_zeros(uint64_t bytes, const std::function<void(std::span<const std::byte>)>& sink) {
     const std::vector<std::byte> zeros(std::min<uint64_t>(bytes, piece_bytes));
     while (bytes > 0) {
@@ -133,6 +172,15 @@ void write_zeros(uint64_t bytes, const std::function<void(std::span<const std::b
 }
 
 }  // namespace
+
+std::vector<int64_t> BakedTensor::ne() const {
+    std::vector<int64_t> result(source->ne.begin(), source->ne.begin() + source->n_dims);
+    if (layer_axis >= 0) {
+        int64_t& n = result[static_cast<size_t>(layer_axis)];
+        n = n / n_slice * static_cast<int64_t>(slices.size());
+    }
+    return result;
+}
 
 std::vector<BakedTensor> baked_tensors(const Model& model, const LayerPlan& plan,
                                        const std::vector<PassForm>& forms) {
@@ -148,7 +196,7 @@ std::vector<BakedTensor> baked_tensors(const Model& model, const LayerPlan& plan
         if (layer_name(info.name)) {
             add_passes();
         } else {
-            out.push_back({.source = &info, .name = info.name});
+            out.push_back(global_tensor(model, plan, info));
         }
     }
     add_passes();
@@ -160,6 +208,11 @@ void write_tensor(const gguf::File& file, const BakedTensor& tensor,
                   std::vector<std::string>& warnings) {
     const gguf::TensorInfo& info = *tensor.source;
     const std::span<const std::byte> data = file.data(info);
+    if (tensor.layer_axis >= 0) {
+        write_slices(tensor, data, sink);
+        file.parts().at(info.part).release(info.offset, info.bytes);
+        return;
+    }
     const uint64_t changed = tensor.factor == 1.0F ? 0 : tensor.changed_bytes;
     if (tensor.factor == 0.0F) {
         write_zeros(changed, sink);

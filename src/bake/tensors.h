@@ -23,6 +23,12 @@ struct BakedTensor {
     float factor = 1.0F;
     uint64_t changed_bytes = 0;
     std::string reason = {};  ///< for messages: "[scale=0.7] of pass 5 (layer 3)"
+    /// The tensor holds a slice for each of `n_slice` layers along `layer_axis`; these are picked.
+    int layer_axis = -1;
+    int64_t n_slice = 0;
+    std::vector<int32_t> slices = {};
+
+    std::vector<int64_t> ne() const;
 };
 
 /// All tensors in the order of the file: those before the layers, those of each pass, the rest.

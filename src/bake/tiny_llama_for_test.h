@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "arch/llama.h"
+#include "arch/rows.h"
 #include "base/error.h"
 #include "gguf/file.h"
 #include "gguf/writer.h"

@@ -17,11 +17,20 @@ bool is_kind(Role role, CacheKind kind) {
     return owns_kv(role) && (role == Role::local_attention) == (kind == CacheKind::window);
 }
 
+/// As stock decides: only where all layers of the cache agree on a head size in whole groups.
+uint32_t rotation_size(const CacheType& type, uint32_t head_dim, bool largest) {
+    if (!type.quantized() || head_dim == 0 || head_dim % 64 != 0) return 0;
+    uint32_t n = 64;
+    while (largest && head_dim % (2 * n) == 0) n *= 2;
+    return n;
+}
+
 }  // namespace
 
 KvCache::KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSettings& settings,
                  CacheKind kind)
     : tracks_tokens_(kind == CacheKind::full),
+      flash_attention_(settings.flash_attention),
       n_cells_(kind == CacheKind::window ? settings.n_cells_window(shape.n_swa)
                                          : settings.n_cells()) {
     const uint32_t n_swa = kind == CacheKind::window ? shape.n_swa : 0;
@@ -40,10 +49,12 @@ KvCache::KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSett
                               .no_alloc = true}));
     if (!context_) fail("out of memory for {} cache slots", mine.size());
     slots_.resize(plan.slots().size());
+    uint32_t head_dim_k = 0;  // that all slots share, 0 when they differ
+    uint32_t head_dim_v = 0;
     for (const size_t i : mine) {
         const LayerShape& layer = shape.layers.at(static_cast<size_t>(plan.slots()[i].layer));
         const int64_t n_embd_k = static_cast<int64_t>(layer.n_head_kv) * layer.head_dim_k;
-        const int64_t n_embd_v = static_cast<int64_t>(layer.n_head_kv) * layer.head_dim_v;
+        const auto n_embd_v = static_cast<int64_t>(v_row(layer, shape, settings));
         slots_[i].k = ggml_new_tensor_3d(context_.get(), ggml_type_of(settings.type_k), n_embd_k,
                                          n_cells_, settings.n_stream());
         slots_[i].v = ggml_new_tensor_3d(context_.get(), ggml_type_of(settings.type_v), n_embd_v,
@@ -51,9 +62,11 @@ KvCache::KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSett
         bytes_ += ggml_nbytes(slots_[i].k) + ggml_nbytes(slots_[i].v);
         n_embd_v_ = std::max(n_embd_v_, static_cast<uint32_t>(n_embd_v));
         const bool first = i == mine.front();
-        head_dim_k_ = first || head_dim_k_ == layer.head_dim_k ? layer.head_dim_k : 0;
-        head_dim_v_ = first || head_dim_v_ == layer.head_dim_v ? layer.head_dim_v : 0;
+        head_dim_k = first || head_dim_k == layer.head_dim_k ? layer.head_dim_k : 0;
+        head_dim_v = first || head_dim_v == layer.head_dim_v ? layer.head_dim_v : 0;
     }
+    rotation_k_ = rotation_size(settings.type_k, head_dim_k, true);
+    rotation_v_ = rotation_size(settings.type_v, head_dim_v, false);
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(
         context_.get(), ggml_backend_dev_buffer_type(cpu_device())));
     if (!buffer_) fail("cannot allocate {} for the KV cache", format_bytes(bytes_));

@@ -29,7 +29,7 @@ class KvCache {
   public:
     struct Slots {
         ggml_tensor* k = nullptr;  ///< [n_head_kv * head_dim_k, n_cells, n_stream]
-        ggml_tensor* v = nullptr;  ///< [n_head_kv * head_dim_v, n_cells, n_stream]
+        ggml_tensor* v = nullptr;  ///< the same of V; transposed, of the widest layer's width
     };
 
     /// Allocates the plan's slots of this kind, cleared to zero (a masked cell must be finite).
@@ -44,9 +44,11 @@ class KvCache {
     /// Elements of a V row; all slots of a cache agree where V lies transposed.
     uint32_t n_embd_v() const { return n_embd_v_; }
     uint32_t n_stream() const { return static_cast<uint32_t>(streams_.size()); }
-    /// Head sizes that all slots share, 0 when they differ: stock rotates K and V only then.
-    uint32_t common_head_dim_k() const { return head_dim_k_; }
-    uint32_t common_head_dim_v() const { return head_dim_v_; }
+    /// Size of the Hadamard matrix that Q and K (V and the attention's result) are turned by, so
+    /// that quantising loses less: it spreads outliers over a group of channels. 0 = none.
+    uint32_t rotation_k() const { return rotation_k_; }
+    uint32_t rotation_v() const { return rotation_v_; }
+    bool flash_attention() const { return flash_attention_; }
     uint64_t bytes() const { return bytes_; }
 
     /// Finds cells for a ubatch and puts its tokens there; no value (and no change) when full.
@@ -72,10 +74,11 @@ class KvCache {
     ggml_context_ptr context_;
     ggml_backend_buffer_ptr buffer_;
     bool tracks_tokens_;  ///< the full cache always does: a sequence's length is read there
+    bool flash_attention_ = true;
     uint32_t n_cells_ = 0;
     uint32_t n_embd_v_ = 0;
-    uint32_t head_dim_k_ = 0;
-    uint32_t head_dim_v_ = 0;
+    uint32_t rotation_k_ = 0;
+    uint32_t rotation_v_ = 0;
     uint64_t bytes_ = 0;
 };
 

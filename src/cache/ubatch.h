@@ -1,12 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace pleat {
 
-/// What one graph run computes: some tokens of a batch. Where several streams run together, the
-/// tokens lie sequence after sequence, each with the same number of them.
+/// What one graph run computes: some tokens of a batch. In an equal split the tokens lie sequence
+/// after sequence, each with the same number of them.
 struct Ubatch {
     std::vector<int32_t> tokens;
     std::vector<int32_t> positions;
@@ -15,7 +16,10 @@ struct Ubatch {
     std::vector<int32_t> output_rows;  ///< rows of this ubatch whose logits are wanted, ascending
     uint32_t n_streams = 1;            ///< K/V streams taking part, consecutive from first_stream
     uint32_t first_stream = 0;
+    uint32_t n_seqs = 1;  ///< of an equal split: sequences taking part, each with as many tokens
 
+    /// The i-th sequence of an equal split.
+    int32_t sequence(uint32_t i) const { return sequences[size_t{i} * n_tokens() / n_seqs]; }
     uint32_t n_tokens() const { return static_cast<uint32_t>(tokens.size()); }
     uint32_t n_stream_tokens() const { return n_tokens() / n_streams; }
 };

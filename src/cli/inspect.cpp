@@ -83,7 +83,7 @@ struct InspectCommand {
                               {"droppable", droppable(layer.role)},
                               {"k_bytes_per_token", kv.k},
                               {"v_bytes_per_token", kv.v},
-                              {"state_bytes", layer.state_bytes},
+                              {"state_bytes", layer.state_bytes()},
                               {"attention_weight_bytes", layer.attention.resident_bytes},
                               {"ffn_weight_bytes", layer.ffn.resident_bytes},
                               {"other_weight_bytes", layer.other.resident_bytes}});

@@ -186,6 +186,7 @@ ContextSettings ContextOptions::settings(const ModelShape& shape) const {
         : flash_attention_ == "off" || flash_attention_ == "0" || flash_attention_ == "false"
             ? FlashAttention::off
             : FlashAttention::automatic;
+    settings.cache.flash_attention = settings.flash_attention != FlashAttention::off;
     return settings;
 }
 

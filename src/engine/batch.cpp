@@ -23,7 +23,8 @@ std::vector<Ubatch> split_runs(std::span<const BatchToken> batch, uint32_t n_uba
     return ubatches;
 }
 
-std::vector<Ubatch> split_equal(std::span<const BatchToken> batch, uint32_t n_ubatch) {
+std::vector<Ubatch> split_equal(std::span<const BatchToken> batch, uint32_t n_ubatch,
+                                bool consecutive) {
     struct Pending {
         std::vector<size_t> rows;
         size_t next = 0;
@@ -39,20 +40,24 @@ std::vector<Ubatch> split_equal(std::span<const BatchToken> batch, uint32_t n_ub
             ++start;
             continue;
         }
-        // The streams of a ubatch are one view of the cache, so their ids must follow each other.
+        // Streams that run together are one view of the cache, so their ids must follow each other.
         std::vector<int32_t> sequences;
         for (size_t i = start; i < batch.size() && sequences.size() < n_ubatch; ++i) {
             const int32_t sequence = batch[i].sequence;
             if (done[i] || std::ranges::find(sequences, sequence) != sequences.end()) continue;
-            if (sequences.empty() || sequence == sequences.back() + 1)
+            if (!consecutive || sequences.empty() || sequence == sequences.back() + 1) {
                 sequences.push_back(sequence);
+            }
         }
         size_t each = n_ubatch / sequences.size();
         for (const int32_t s : sequences) each = std::min(each, pending[s].left());
 
         Ubatch& ubatch = ubatches.emplace_back();
-        ubatch.first_stream = static_cast<uint32_t>(sequences.front());
-        ubatch.n_streams = static_cast<uint32_t>(sequences.size());
+        ubatch.n_seqs = static_cast<uint32_t>(sequences.size());
+        if (consecutive) {
+            ubatch.first_stream = static_cast<uint32_t>(sequences.front());
+            ubatch.n_streams = ubatch.n_seqs;
+        }
         for (const int32_t s : sequences) {
             Pending& p = pending[s];
             for (size_t i = 0; i < each; ++i) {
@@ -68,8 +73,16 @@ std::vector<Ubatch> split_equal(std::span<const BatchToken> batch, uint32_t n_ub
 }  // namespace
 
 std::vector<Ubatch> split_ubatches(std::span<const BatchToken> batch, uint32_t n_ubatch,
-                                   uint32_t n_stream) {
-    return n_stream == 1 ? split_runs(batch, n_ubatch) : split_equal(batch, n_ubatch);
+                                   Split split) {
+    switch (split) {
+        case Split::runs:
+            return split_runs(batch, n_ubatch);
+        case Split::equal:
+            return split_equal(batch, n_ubatch, false);
+        case Split::equal_consecutive:
+            return split_equal(batch, n_ubatch, true);
+    }
+    return {};
 }
 
 }  // namespace pleat

@@ -18,10 +18,15 @@ struct BatchToken {
 
 using Batch = std::vector<BatchToken>;
 
-/// Cuts a batch where stock cuts it, since the cuts decide bits. One stream: consecutive runs of at
-/// most n_ubatch tokens. Several streams: equal numbers of tokens of consecutive sequence ids, in
-/// the order in which the batch first names them.
+/// How stock cuts a batch: the cuts decide bits.
+enum class Split {
+    runs,              ///< consecutive runs of at most n_ubatch tokens
+    equal,             ///< equal numbers of tokens of several sequences
+    equal_consecutive  ///< the same, of sequences whose ids follow each other: a stream each
+};
+
+/// Equal splits take sequences in the order in which the batch first names them.
 std::vector<Ubatch> split_ubatches(std::span<const BatchToken> batch, uint32_t n_ubatch,
-                                   uint32_t n_stream);
+                                   Split split);
 
 }  // namespace pleat

@@ -24,7 +24,7 @@ Batch batch_of(const std::vector<int32_t>& sequences) {
 }
 
 TEST(SplitUbatches, OneStreamIsCutIntoRuns) {
-    const auto ubatches = split_ubatches(batch_of({0, 0, 0, 1, 1}), 2, 1);
+    const auto ubatches = split_ubatches(batch_of({0, 0, 0, 1, 1}), 2, Split::runs);
     ASSERT_EQ(ubatches.size(), 3U);
     EXPECT_THAT(ubatches[1].tokens, ElementsAre(2, 3));
     EXPECT_THAT(ubatches[1].sequences, ElementsAre(0, 1));
@@ -33,7 +33,7 @@ TEST(SplitUbatches, OneStreamIsCutIntoRuns) {
 }
 
 TEST(SplitUbatches, SeveralStreamsGiveEqualNumbersOfTokens) {
-    const auto ubatches = split_ubatches(batch_of({0, 0, 0, 1, 1}), 8, 2);
+    const auto ubatches = split_ubatches(batch_of({0, 0, 0, 1, 1}), 8, Split::equal_consecutive);
     ASSERT_EQ(ubatches.size(), 2U);
     EXPECT_THAT(ubatches[0].tokens, ElementsAre(0, 1, 3, 4));
     EXPECT_EQ(ubatches[0].n_streams, 2U);
@@ -42,7 +42,7 @@ TEST(SplitUbatches, SeveralStreamsGiveEqualNumbersOfTokens) {
 }
 
 TEST(SplitUbatches, StreamsOfOneUbatchFollowEachOther) {
-    const auto ubatches = split_ubatches(batch_of({2, 0, 1}), 8, 3);
+    const auto ubatches = split_ubatches(batch_of({2, 0, 1}), 8, Split::equal_consecutive);
     ASSERT_EQ(ubatches.size(), 2U);
     EXPECT_THAT(ubatches[0].sequences, ElementsAre(2));
     EXPECT_EQ(ubatches[0].first_stream, 2U);
@@ -50,8 +50,19 @@ TEST(SplitUbatches, StreamsOfOneUbatchFollowEachOther) {
     EXPECT_EQ(ubatches[1].first_stream, 0U);
 }
 
+TEST(SplitUbatches, WithoutStreamsTakesSequencesOfAnyIdsTogether) {
+    const auto ubatches = split_ubatches(batch_of({2, 0, 2, 0, 0}), 8, Split::equal);
+    ASSERT_EQ(ubatches.size(), 2U);
+    EXPECT_THAT(ubatches[0].sequences, ElementsAre(2, 2, 0, 0));
+    EXPECT_EQ(ubatches[0].n_seqs, 2U);
+    EXPECT_EQ(ubatches[0].sequence(0), 2);
+    EXPECT_EQ(ubatches[0].sequence(1), 0);
+    EXPECT_EQ(ubatches[0].n_streams, 1U);
+    EXPECT_THAT(ubatches[1].sequences, ElementsAre(0));
+}
+
 TEST(SplitUbatches, InterleavedTokensAreGatheredBySequence) {
-    const auto ubatches = split_ubatches(batch_of({0, 1, 0, 1}), 8, 2);
+    const auto ubatches = split_ubatches(batch_of({0, 1, 0, 1}), 8, Split::equal_consecutive);
     ASSERT_EQ(ubatches.size(), 1U);
     EXPECT_THAT(ubatches[0].sequences, ElementsAre(0, 0, 1, 1));
     EXPECT_THAT(ubatches[0].batch_rows, ElementsAre(0, 2, 1, 3));
@@ -59,7 +70,8 @@ TEST(SplitUbatches, InterleavedTokensAreGatheredBySequence) {
 }
 
 TEST(SplitUbatches, NoUbatchExceedsItsSize) {
-    for (const Ubatch& u : split_ubatches(batch_of({0, 1, 2, 0, 1, 2, 0, 1, 2, 0}), 4, 3)) {
+    for (const Ubatch& u :
+         split_ubatches(batch_of({0, 1, 2, 0, 1, 2, 0, 1, 2, 0}), 4, Split::equal_consecutive)) {
         EXPECT_LE(u.n_tokens(), 4U);
         EXPECT_EQ(u.n_tokens() % u.n_streams, 0U);
     }

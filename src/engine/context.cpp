@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/units.h"
+#include "engine/inputs.h"
 #include "model/backend.h"
 
 namespace pleat {
@@ -31,7 +32,8 @@ ContextSettings completed(ContextSettings settings, const Model& model) {
     if (settings.flash_attention == FlashAttention::automatic) {
         settings.flash_attention = FlashAttention::on;  // the CPU has the kernel
     }
-    if (settings.flash_attention == FlashAttention::off && cache.type_v.quantized()) {
+    cache.flash_attention = settings.flash_attention == FlashAttention::on;
+    if (!cache.flash_attention && cache.type_v.quantized()) {
         fail("a quantised V cache ({}) needs flash attention: use -fa on, or -ctv f16",
              cache.type_v.name);
     }
@@ -51,33 +53,6 @@ void check_memory(const LayerPlan& plan, const Model& model, const CacheSettings
     }
 }
 
-/// Size of the Hadamard rotation that stock applies before quantising: it spreads outliers over a
-/// group of channels. 0 = none.
-uint32_t rotation_size(const CacheType& type, uint32_t head_dim, bool largest) {
-    if (!type.quantized() || head_dim == 0 || head_dim % 64 != 0) return 0;
-    uint32_t n = 64;
-    while (largest && head_dim % (2 * n) == 0) n *= 2;
-    return n;
-}
-
-/// Sylvester's construction, scaled to be orthonormal.
-std::vector<float> hadamard(uint32_t n) {
-    std::vector<float> matrix(static_cast<size_t>(n) * n);
-    if (n == 0) return matrix;
-    matrix[0] = static_cast<float>(1.0 / std::sqrt(static_cast<float>(n)));
-    for (uint32_t size = 1; size < n; size *= 2) {
-        for (uint32_t row = 0; row < size; ++row) {
-            for (uint32_t column = 0; column < size; ++column) {
-                const float value = matrix[row * n + column];
-                matrix[(row + size) * n + column] = value;
-                matrix[row * n + column + size] = value;
-                matrix[(row + size) * n + column + size] = -value;
-            }
-        }
-    }
-    return matrix;
-}
-
 /// Two teams of threads on the same cores are many times slower than one after the other.
 std::mutex& compute_mutex() {
     static std::mutex mutex;
@@ -93,25 +68,21 @@ Context::Context(std::shared_ptr<Model> model, LayerPlan plan, ContextSettings s
       settings_(completed(settings, *model_)),
       full_((check_memory(plan_, *model_, settings_.cache), plan_), model_->shape(),
             settings_.cache, CacheKind::full),
-      window_(plan_, model_->shape(), settings_.cache, CacheKind::window) {
+      window_(plan_, model_->shape(), settings_.cache, CacheKind::window),
+      states_(plan_, model_->shape(), settings_.cache) {
     model_->load(plan_, progress);
 
-    graph_settings_.flash_attention = settings_.flash_attention == FlashAttention::on;
     const Globals& globals = model_->globals();
-    const Rope& rope = model_->hparams().rope;
-    graph_settings_.rope_factors = globals.rope_factors;
+    const Rope& rope = model_->hparams().layers.front().rope;
+    rope_factors_ = globals.rope_factors;
     if (rope.longrope) {
         const bool beyond = settings_.cache.n_ctx > static_cast<uint32_t>(rope.n_ctx_orig);
-        graph_settings_.rope_factors =
-            beyond ? globals.rope_factors_long : globals.rope_factors_short;
+        rope_factors_ = beyond ? globals.rope_factors_long : globals.rope_factors_short;
     }
-    graph_settings_.rotation_k =
-        rotation_size(settings_.cache.type_k, full_.common_head_dim_k(), true);
-    graph_settings_.rotation_v =
-        rotation_size(settings_.cache.type_v, full_.common_head_dim_v(), false);
-
-    rotation_k_ = hadamard(graph_settings_.rotation_k);
-    rotation_v_ = hadamard(graph_settings_.rotation_v);
+    // Recurrent layers take all sequences of a ubatch in step.
+    split_ = full_.n_stream() > 1          ? Split::equal_consecutive
+             : model_->hparams().delta_net ? Split::equal
+                                           : Split::runs;
     backends_ = make_backends();
     reserve();
 }
@@ -126,14 +97,18 @@ void Context::reserve() {
                              .n_streams = 1,
                              .first_stream = 0,
                              .n_kv_full = full_.empty() ? 0 : full_.n_cells(),
-                             .n_kv_window = window_.empty() ? 0 : window_.n_cells()};
-    const Graph graph =
-        GraphBuilder(*model_, plan_, full_, window_, graph_settings_, largest).build();
+                             .n_kv_window = window_.empty() ? 0 : window_.n_cells(),
+                             .n_seqs = 1,
+                             .first_state = 0};
+    const Graph graph = GraphBuilder(*model_, plan_, caches(), rope_factors_, largest).build();
     std::vector<ggml_backend_t> backends;
     std::vector<ggml_backend_buffer_type_t> types;
     for (const ggml_backend_ptr& backend : backends_) {
         backends.push_back(backend.get());
         types.push_back(ggml_backend_get_default_buffer_type(backend.get()));
+        // A graph with states runs to its end: half of the layers one ubatch ahead is no place to
+        // go on from.
+        if (!states_.empty()) continue;
         set_abort_callback(
             backend.get(),
             [](void* data) {
@@ -214,6 +189,7 @@ DecodeStatus Context::decode(std::span<const BatchToken> batch) {
         n_outputs_ = 0;
         return DecodeStatus::cache_full;
     }
+    const States before = save_states(batch);
     for (size_t row = 0; row < batch.size(); row += settings_.n_batch) {
         const size_t n = std::min<size_t>(settings_.n_batch, batch.size() - row);
         const DecodeStatus status = decode_chunk(batch.subspan(row, n), row);
@@ -222,14 +198,36 @@ DecodeStatus Context::decode(std::span<const BatchToken> batch) {
             full_.remove(t.sequence, t.position, t.position + 1);
             window_.remove(t.sequence, t.position, t.position + 1);
         }
+        for (const auto& [sequence, state] : before) states_.restore(sequence, state);
         n_outputs_ = 0;
         return status;
     }
     return DecodeStatus::ok;
 }
 
+/// What a batch of several ubatches may have to go back to; one of a single ubatch always ends.
+Context::States Context::save_states(std::span<const BatchToken> batch) const {
+    States saved;
+    if (states_.empty() || batch.size() == 1) return saved;
+    if (split_ubatches(batch, settings_.cache.n_ubatch, split_).size() == 1) return saved;
+    for (const BatchToken& t : batch) {
+        if (!saved.contains(t.sequence)) saved.emplace(t.sequence, states_.save(t.sequence));
+    }
+    return saved;
+}
+
+/// Where the states of an equal split's sequences begin when they follow each other; else -1.
+int32_t Context::first_state(const Ubatch& ubatch) const {
+    if (states_.empty()) return 0;
+    for (uint32_t i = 1; i < ubatch.n_seqs; ++i) {
+        if (ubatch.sequence(i) != ubatch.sequence(i - 1) + 1) return -1;
+    }
+    return ubatch.sequence(0);
+}
+
 DecodeStatus Context::decode_chunk(std::span<const BatchToken> batch, size_t first_row) {
-    for (const Ubatch& ubatch : split_ubatches(batch, settings_.cache.n_ubatch, full_.n_stream())) {
+    for (const Ubatch& ubatch : split_ubatches(batch, settings_.cache.n_ubatch, split_)) {
+        if (!states_.empty() && cancelled_) return DecodeStatus::cancelled;
         const auto full = full_.place(ubatch);
         if (!full) return DecodeStatus::cache_full;
         const auto window = window_.place(ubatch);
@@ -240,8 +238,12 @@ DecodeStatus Context::decode_chunk(std::span<const BatchToken> batch, size_t fir
                        .n_streams = ubatch.n_streams,
                        .first_stream = ubatch.first_stream,
                        .n_kv_full = full_.empty() ? 0 : full->n_kv,
-                       .n_kv_window = window_.empty() ? 0 : window->n_kv});
-        set_inputs(graph, ubatch, *full, *window);
+                       .n_kv_window = window_.empty() ? 0 : window->n_kv,
+                       .n_seqs = ubatch.n_seqs,
+                       .first_state = first_state(ubatch)});
+        set_inputs(graph, ubatch);
+        set_kv_inputs(graph.full, full_, ubatch, *full);
+        set_kv_inputs(graph.window, window_, ubatch, *window);
         const int n_threads =
             ubatch.n_tokens() == 1 ? settings_.n_threads : settings_.n_threads_batch;
         for (const ggml_backend_ptr& backend : backends_) set_threads(backend.get(), n_threads);
@@ -265,7 +267,7 @@ DecodeStatus Context::decode_chunk(std::span<const BatchToken> batch, size_t fir
 const Graph& Context::graph_for(const GraphShape& shape) {
     if (graph_ && graph_->shape == shape) return *graph_;
     ggml_backend_sched_reset(scheduler_.get());
-    graph_ = GraphBuilder(*model_, plan_, full_, window_, graph_settings_, shape).build();
+    graph_ = GraphBuilder(*model_, plan_, caches(), rope_factors_, shape).build();
     ++n_graphs_built_;
     if (!ggml_backend_sched_alloc_graph(scheduler_.get(), graph_->nodes)) {
         graph_.reset();
@@ -293,72 +295,6 @@ bool Context::compute(const Graph& graph) {
     fail("the backend failed to compute (status {})", static_cast<int>(status));
 }
 
-void Context::set_inputs(const Graph& graph, const Ubatch& ubatch, const Placement& full,
-                         const Placement& window) {
-    const auto set = [](ggml_tensor* tensor, const auto& values) {
-        // An input that no node uses has no memory: a plan may run without attention at all.
-        if (tensor == nullptr || tensor->buffer == nullptr || values.empty()) return;
-        ggml_backend_tensor_set(tensor, values.data(), 0, values.size() * sizeof(values[0]));
-    };
-    set(graph.tokens, ubatch.tokens);
-    set(graph.positions, ubatch.positions);
-    set(graph.output_rows, ubatch.output_rows);
-    set(graph.rotation_k, rotation_k_);
-    set(graph.rotation_v, rotation_v_);
-    set_kv_inputs(graph.full, full_, ubatch, full);
-    set_kv_inputs(graph.window, window_, ubatch, window);
-}
-
-void Context::set_kv_inputs(const KvInputs& inputs, const KvCache& cache, const Ubatch& ubatch,
-                            const Placement& placement) {
-    if (cache.empty()) return;
-    const uint32_t n_tokens = ubatch.n_tokens();
-    const uint32_t n_stream_tokens = ubatch.n_stream_tokens();
-    const bool transposed = !graph_settings_.flash_attention;
-    const int64_t n_cells = cache.n_cells();
-    const int64_t n_embd_v = cache.n_embd_v();
-
-    std::vector<int64_t> k_cells(n_tokens);
-    std::vector<int64_t> v_cells(transposed ? static_cast<size_t>(n_tokens * n_embd_v) : 0);
-    const bool f16 = graph_settings_.flash_attention;
-    const size_t mask_size = static_cast<size_t>(inputs.n_kv) * n_tokens;
-    const ggml_fp16_t zero = ggml_fp32_to_fp16(0.0F);
-    const ggml_fp16_t minus_infinity = ggml_fp32_to_fp16(-INFINITY);
-    std::vector<ggml_fp16_t> mask16(f16 ? mask_size : 0, minus_infinity);
-    std::vector<float> mask32(f16 ? 0 : mask_size, -INFINITY);
-    for (uint32_t i = 0; i < n_tokens; ++i) {
-        const int64_t stream = ubatch.first_stream + i / n_stream_tokens;
-        const int64_t cell = placement.cells[i];
-        k_cells[i] = stream * n_cells + cell;
-        if (transposed) {
-            for (int64_t channel = 0; channel < n_embd_v; ++channel) {
-                v_cells[static_cast<size_t>(i * n_embd_v + channel)] =
-                    (stream * n_embd_v + channel) * n_cells + cell;
-            }
-        }
-        const Cells& cells = cache.stream(static_cast<uint32_t>(stream));
-        const size_t row = static_cast<size_t>(i) * inputs.n_kv;
-        for (uint32_t j = 0; j < inputs.n_kv; ++j) {
-            if (!cells.visible(j, ubatch.sequences[i], ubatch.positions[i])) continue;
-            if (f16) {
-                mask16[row + j] = zero;
-            } else {
-                mask32[row + j] = 0.0F;
-            }
-        }
-    }
-    const auto set = [](ggml_tensor* tensor, const auto& values) {
-        ggml_backend_tensor_set(tensor, values.data(), 0, values.size() * sizeof(values[0]));
-    };
-    set(inputs.k_cells, k_cells);
-    set(inputs.v_cells, transposed ? v_cells : k_cells);
-    if (f16) {
-        set(inputs.mask, mask16);
-    } else {
-        set(inputs.mask, mask32);
-    }
-}
-
 std::span<const float> Context::logits(size_t output) const {
     if (output >= n_outputs_)
         fail("output {} asked for, the last batch had {}", output, n_outputs_);
@@ -378,24 +314,59 @@ int32_t Context::next_position(int32_t sequence) const {
 
 void Context::remove(int32_t sequence, int32_t begin, int32_t end) {
     check_sequence(sequence);
+    const int32_t length = next_position(sequence);
+    if (begin >= length) return;
     if (end < 0) end = INT32_MAX;
+    const bool whole = begin <= 0 && end >= length;
+    if (!states_.empty() && !whole) {
+        fail(
+            "positions {} to {} of sequence {} cannot be removed: the recurrent layers keep one "
+            "state a sequence, which cannot be cut back; only the whole sequence can go",
+            begin, std::min(end, length) - 1, sequence);
+    }
+    check_window(sequence, begin, end, length);
     full_.remove(sequence, begin, end);
     window_.remove(sequence, begin, end);
+    if (whole) states_.clear(sequence);
+}
+
+/// Cells of a window cache are used again once their tokens have left the window, so a sequence
+/// cannot be cut back to where they would be seen again.
+void Context::check_window(int32_t sequence, int32_t begin, int32_t end, int32_t length) const {
+    if (window_.empty() || begin <= 0 || end < length) return;
+    const auto n_swa = static_cast<int32_t>(model_->shape().n_swa);
+    const int32_t kept = window_.stream(window_.stream_of(sequence)).min_position(sequence);
+    if (kept <= std::max(0, begin - n_swa + 1)) return;
+    fail(
+        "sequence {} cannot be cut back to {} positions: its window layers keep positions {} to {} "
+        "only, so it can be cut to {} at least, or removed whole; --swa-full keeps all",
+        sequence, begin, kept, length - 1, kept + n_swa - 1);
 }
 
 void Context::copy(int32_t from, int32_t to, int32_t end) {
     check_sequence(from);
+    check_sequence(to);
     if (from == to) return;
     if (next_position(to) != 0)
         fail("sequence {} is not empty, so nothing can be copied to it", to);
+    const int32_t length = next_position(from);
     if (end < 0) end = INT32_MAX;
+    if (!states_.empty() && end < length) {
+        fail(
+            "the first {} of {} positions of sequence {} cannot be copied: the recurrent layers "
+            "keep one state a sequence, which cannot be cut back; only all can be copied",
+            end, length, from);
+    }
+    if (end < length) check_window(from, end, INT32_MAX, length);
     full_.copy(from, to, 0, end);
     window_.copy(from, to, 0, end);
+    states_.copy(from, to);
 }
 
 void Context::clear() {
     full_.clear();
     window_.clear();
+    states_.clear();
 }
 
 }  // namespace pleat

@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "cache/kv_cache.h"
+#include "cache/state_cache.h"
 #include "engine/batch.h"
 #include "graph/builder.h"
 #include "graph/graph.h"
@@ -68,17 +70,19 @@ class Context {
     std::span<const float> hidden(size_t output) const;  ///< F32 [n_embd], after the final norm
 
     int32_t next_position(int32_t sequence) const;
-    /// Takes positions [begin, end) from a sequence; end < 0 means all from begin on.
+    /// Takes positions [begin, end) from a sequence; end < 0 means all from begin on. Throws Error
+    /// where that cannot be: a recurrent state cannot be cut back, and a window cache no further
+    /// than what it still holds.
     void remove(int32_t sequence, int32_t begin = 0, int32_t end = -1);
     /// Makes `to` begin with what `from` holds at positions [0, end); `to` must be empty. end < 0
-    /// means all. Without a unified cache the data is copied.
+    /// means all. Without a unified cache the data is copied. Throws Error as remove does.
     void copy(int32_t from, int32_t to, int32_t end = -1);
     void clear();
 
     /// Stops a running decode from another thread or a signal handler; the next decode starts anew.
     void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
-    uint64_t cache_bytes() const { return full_.bytes() + window_.bytes(); }
+    uint64_t cache_bytes() const { return full_.bytes() + window_.bytes() + states_.bytes(); }
     uint64_t compute_bytes() const;
     /// Graphs built so far: a test of reuse.
     uint64_t n_graphs_built() const { return n_graphs_built_; }
@@ -88,21 +92,22 @@ class Context {
     void check(std::span<const BatchToken> batch) const;
     DecodeStatus decode_chunk(std::span<const BatchToken> batch, size_t first_row);
     const Graph& graph_for(const GraphShape& shape);
-    void set_inputs(const Graph& graph, const Ubatch& ubatch, const Placement& full,
-                    const Placement& window);
-    void set_kv_inputs(const KvInputs& inputs, const KvCache& cache, const Ubatch& ubatch,
-                       const Placement& placement);
     bool compute(const Graph& graph);
     void reserve();
+    Caches caches() const { return {.full = full_, .window = window_, .states = states_}; }
+    using States = std::map<int32_t, std::vector<std::byte>>;  ///< by sequence
+    States save_states(std::span<const BatchToken> batch) const;
+    int32_t first_state(const Ubatch& ubatch) const;
+    void check_window(int32_t sequence, int32_t begin, int32_t end, int32_t length) const;
 
     std::shared_ptr<Model> model_;
     LayerPlan plan_;
     ContextSettings settings_;
     KvCache full_;
     KvCache window_;
-    GraphSettings graph_settings_;
-    std::vector<float> rotation_k_;
-    std::vector<float> rotation_v_;
+    StateCache states_;
+    ggml_tensor* rope_factors_ = nullptr;
+    Split split_ = Split::runs;
     std::vector<ggml_backend_ptr> backends_;
     ggml_backend_sched_ptr scheduler_;
     std::optional<Graph> graph_;

@@ -1,4 +1,4 @@
-#include <cmath>
+#include <array>
 
 #include "base/error.h"
 #include "graph/builder.h"
@@ -6,11 +6,11 @@
 namespace pleat {
 
 Qkv GraphBuilder::project_qkv(const Layer& w, const Pass& pass, ggml_tensor* x) {
-    const auto i = static_cast<size_t>(pass.layer);
-    const int64_t n_head = hparams().n_head[i];
-    const int64_t n_head_kv = hparams().n_head_kv[i];
-    const int64_t dim_k = hparams().head_dim_k;
-    const int64_t dim_v = hparams().head_dim_v;
+    const LayerHparams& h = hparams(pass);
+    const int64_t n_head = h.n_head;
+    const int64_t n_head_kv = h.n_head_kv;
+    const int64_t dim_k = h.head_dim_k;
+    const int64_t dim_v = h.head_dim_v;
     const int64_t n_tokens = x->ne[1];
 
     if (w.attn_qkv.weight != nullptr) {
@@ -31,11 +31,18 @@ Qkv GraphBuilder::project_qkv(const Layer& w, const Pass& pass, ggml_tensor* x) 
             .v = heads(w.attn_v, dim_v, n_head_kv)};
 }
 
-ggml_tensor* GraphBuilder::rope(ggml_tensor* x) {
-    const Rope& r = hparams().rope;
-    return ggml_rope_ext(c_, x, graph_.positions, settings_.rope_factors, r.n_rot, r.mode,
-                         r.n_ctx_orig, r.freq_base, r.freq_scale, r.ext_factor, r.attn_factor,
-                         r.beta_fast, r.beta_slow);
+ggml_tensor* GraphBuilder::rope(const Pass& pass, ggml_tensor* x) {
+    const Rope& r = hparams(pass).rope;
+    ggml_tensor* const factors = r.uses_factors ? rope_factors_ : nullptr;
+    if (r.mode == GGML_ROPE_TYPE_IMROPE) {
+        std::array<int, 4> sections = r.sections;
+        return ggml_rope_multi(c_, x, graph_.positions, factors, r.n_rot, sections.data(), r.mode,
+                               r.n_ctx_orig, r.freq_base, r.freq_scale, r.ext_factor, r.attn_factor,
+                               r.beta_fast, r.beta_slow);
+    }
+    return ggml_rope_ext(c_, x, graph_.positions, factors, r.n_rot, r.mode, r.n_ctx_orig,
+                         r.freq_base, r.freq_scale, r.ext_factor, r.attn_factor, r.beta_fast,
+                         r.beta_slow);
 }
 
 ggml_tensor* GraphBuilder::rotate(ggml_tensor* x, ggml_tensor* rotation) {
@@ -60,11 +67,17 @@ void GraphBuilder::store(const KvCache& cache, const KvInputs& inputs, const Qkv
     };
     ggml_tensor* const k = ggml_set_rows(c_, all_streams(s.k), rows(qkv.k), inputs.k_cells);
     ggml_tensor* v = nullptr;
-    if (settings_.flash_attention) {
+    if (cache.flash_attention()) {
         v = ggml_set_rows(c_, all_streams(s.v), rows(qkv.v), inputs.v_cells);
     } else {
-        // V lies transposed, so every element is a row of its own.
-        ggml_tensor* const flat = ggml_is_contiguous(qkv.v) ? qkv.v : ggml_cont(c_, qkv.v);
+        // V lies transposed, so every element is a row of its own; one list of rows serves all
+        // slots, so narrow ones are filled up to the widest.
+        ggml_tensor* flat = ggml_is_contiguous(qkv.v) ? qkv.v : ggml_cont(c_, qkv.v);
+        const int64_t n_embd_v = flat->ne[0] * flat->ne[1];
+        if (n_embd_v < s.v->ne[0]) {
+            flat = ggml_pad(c_, ggml_reshape_2d(c_, flat, n_embd_v, n_tokens),
+                            static_cast<int>(s.v->ne[0] - n_embd_v), 0, 0, 0);
+        }
         v = ggml_set_rows(c_, ggml_reshape_2d(c_, s.v, 1, ggml_nelements(s.v)),
                           ggml_reshape_2d(c_, flat, 1, ggml_nelements(flat)), inputs.v_cells);
     }
@@ -84,12 +97,11 @@ ggml_tensor* GraphBuilder::view_k(const KvCache& cache, const KvInputs& inputs, 
 }
 
 ggml_tensor* GraphBuilder::view_v(const KvCache& cache, const KvInputs& inputs, int32_t slot,
-                                  int64_t head_dim) {
+                                  int64_t head_dim, int64_t n_head_kv) {
     ggml_tensor* const v = cache.slot(slot).v;
-    const int64_t n_head_kv = v->ne[0] / head_dim;
     const size_t offset = graph_.shape.first_stream * v->nb[2];
     ggml_tensor* view = nullptr;
-    if (settings_.flash_attention) {
+    if (cache.flash_attention()) {
         view = ggml_view_4d(c_, v, head_dim, n_head_kv, inputs.n_kv, graph_.shape.n_streams,
                             ggml_row_size(v->type, head_dim), v->nb[1], v->nb[2], offset);
     } else {
@@ -101,36 +113,37 @@ ggml_tensor* GraphBuilder::view_v(const KvCache& cache, const KvInputs& inputs, 
     return ggml_permute(c_, view, 0, 2, 1, 3);
 }
 
-ggml_tensor* GraphBuilder::attend(const Qkv& qkv, const Pass& pass, float scale,
-                                  const Linear& output) {
-    const bool in_window = window_.has(pass.slot);
-    const KvCache& cache = in_window ? window_ : full_;
+ggml_tensor* GraphBuilder::attend(const Qkv& qkv, const Pass& pass, float scale) {
+    const bool in_window = caches_.window.has(pass.slot);
+    const KvCache& cache = in_window ? caches_.window : caches_.full;
     const KvInputs& inputs = in_window ? graph_.window : graph_.full;
     const int64_t dim_k = qkv.q->ne[0];
     const int64_t n_head = qkv.q->ne[1];
     const int64_t n_tokens = qkv.q->ne[2];
-    const int64_t dim_v = hparams().head_dim_v;
+    const int64_t dim_v = hparams(pass).head_dim_v;
     const int64_t n_streams = graph_.shape.n_streams;
 
     // On the query and not in the kernel's scale: kernels round the query to the type of the keys,
     // so only this equals a factor in its projection bit for bit.
     ggml_tensor* q = pass.qk_scale == 1.0F ? qkv.q : ggml_scale(c_, qkv.q, pass.qk_scale);
-    q = rotate(q, graph_.rotation_k);
-    const Qkv rotated{
-        .q = q, .k = rotate(qkv.k, graph_.rotation_k), .v = rotate(qkv.v, graph_.rotation_v)};
-    ggml_build_forward_expand(graph_.nodes, rotated.q);
-    ggml_build_forward_expand(graph_.nodes, rotated.v);
-    ggml_build_forward_expand(graph_.nodes, rotated.k);
-    store(cache, inputs, rotated, pass.slot);
+    q = rotate(q, inputs.rotation_k);
+    ggml_build_forward_expand(graph_.nodes, q);
+    if (qkv.k != nullptr) {
+        const Qkv rotated{
+            .q = q, .k = rotate(qkv.k, inputs.rotation_k), .v = rotate(qkv.v, inputs.rotation_v)};
+        ggml_build_forward_expand(graph_.nodes, rotated.v);
+        ggml_build_forward_expand(graph_.nodes, rotated.k);
+        store(cache, inputs, rotated, pass.slot);
+    }
 
     ggml_tensor* k = view_k(cache, inputs, pass.slot, dim_k);
-    ggml_tensor* v = view_v(cache, inputs, pass.slot, dim_v);
+    ggml_tensor* v = view_v(cache, inputs, pass.slot, dim_v, hparams(pass).n_head_kv);
     q = ggml_view_4d(c_, q, dim_k, n_head, n_tokens / n_streams, n_streams, q->nb[1], q->nb[2],
                      q->nb[2] * static_cast<size_t>(n_tokens / n_streams), 0);
     q = ggml_permute(c_, q, 0, 2, 1, 3);
 
     ggml_tensor* out = nullptr;
-    if (settings_.flash_attention) {
+    if (cache.flash_attention()) {
         // Stock's kernels see F16 here also when the cache is F32.
         if (k->type == GGML_TYPE_F32) k = ggml_cast(c_, k, GGML_TYPE_F16);
         if (v->type == GGML_TYPE_F32) v = ggml_cast(c_, v, GGML_TYPE_F16);
@@ -144,7 +157,7 @@ ggml_tensor* GraphBuilder::attend(const Qkv& qkv, const Pass& pass, float scale,
         out = ggml_permute(c_, ggml_mul_mat(c_, v, scores), 0, 2, 1, 3);
         out = ggml_cont_2d(c_, out, dim_v * n_head, n_tokens);
     }
-    return project(output, rotate(out, graph_.rotation_v));
+    return rotate(out, inputs.rotation_v);
 }
 
 }  // namespace pleat

@@ -9,15 +9,29 @@ namespace {
 
 /// Nodes and leaves a graph may have: generous per pass, since a full graph aborts inside ggml.
 size_t node_capacity(const LayerPlan& plan, const Hparams& hparams) {
-    return 256 + plan.size() * (96 + 4 * size_t{hparams.n_expert_used});
+    return 256 + plan.size() * (160 + 4 * size_t{hparams.n_expert_used});
 }
 
 }  // namespace
 
-GraphBuilder::GraphBuilder(const Model& model, const LayerPlan& plan, const KvCache& full,
-                           const KvCache& window, const GraphSettings& settings,
-                           const GraphShape& shape)
-    : model_(model), plan_(plan), full_(full), window_(window), settings_(settings) {
+uint32_t n_positions_per_token(const Hparams& hparams) {
+    // All layers of a model turn alike.
+    return hparams.layers.front().rope.mode == GGML_ROPE_TYPE_IMROPE ? 4 : 1;
+}
+
+ggml_tensor* activate(ggml_context* c, Activation activation, ggml_tensor* gate, ggml_tensor* up) {
+    switch (activation) {
+        case Activation::silu:
+            return ggml_swiglu_split(c, gate, up);
+        case Activation::gelu:
+            return ggml_geglu_split(c, gate, up);
+    }
+    return nullptr;
+}
+
+GraphBuilder::GraphBuilder(const Model& model, const LayerPlan& plan, const Caches& caches,
+                           ggml_tensor* rope_factors, const GraphShape& shape)
+    : model_(model), plan_(plan), caches_(caches), rope_factors_(rope_factors) {
     const size_t capacity = node_capacity(plan, model.hparams());
     graph_.shape = shape;
     graph_.context.reset(ggml_init({.mem_size = capacity * ggml_tensor_overhead() +
@@ -31,20 +45,20 @@ GraphBuilder::GraphBuilder(const Model& model, const LayerPlan& plan, const KvCa
 
 Graph GraphBuilder::build() {
     graph_.tokens = input(GGML_TYPE_I32, graph_.shape.n_tokens);
-    graph_.positions = input(GGML_TYPE_I32, graph_.shape.n_tokens);
+    graph_.positions =
+        input(GGML_TYPE_I32, int64_t{graph_.shape.n_tokens} * n_positions_per_token(hparams()));
     graph_.output_rows = input(GGML_TYPE_I32, graph_.shape.n_outputs);
-    add_kv_inputs(graph_.full, full_, graph_.shape.n_kv_full);
-    add_kv_inputs(graph_.window, window_, graph_.shape.n_kv_window);
-    if (settings_.rotation_k > 0) {
-        graph_.rotation_k = input(GGML_TYPE_F32, settings_.rotation_k, settings_.rotation_k);
-    }
-    if (settings_.rotation_v > 0) {
-        graph_.rotation_v = input(GGML_TYPE_F32, settings_.rotation_v, settings_.rotation_v);
+    add_kv_inputs(graph_.full, caches_.full, graph_.shape.n_kv_full);
+    add_kv_inputs(graph_.window, caches_.window, graph_.shape.n_kv_window);
+    if (!caches_.states.empty() && graph_.shape.first_state < 0) {
+        graph_.state_rows = input(GGML_TYPE_I32, graph_.shape.n_seqs);
+        graph_.state_rows_written = input(GGML_TYPE_I64, graph_.shape.n_seqs);
     }
 
     ggml_tensor* hidden = arch().embed(*this);
     for (size_t i = 0; i < plan_.size(); ++i) {  // two passes may compare equal: "last" is a place
-        hidden = apply_pass(plan_[i], hidden, i + 1 == plan_.size());
+        last_ = i + 1 == plan_.size();
+        hidden = apply_pass(plan_[i], hidden);
     }
     graph_.hidden = arch().final_norm(*this, hidden);
     ggml_set_output(graph_.hidden);
@@ -54,17 +68,17 @@ Graph GraphBuilder::build() {
     return std::move(graph_);
 }
 
-ggml_tensor* GraphBuilder::apply_pass(const Pass& pass, ggml_tensor* hidden, bool last) {
+ggml_tensor* GraphBuilder::apply_pass(const Pass& pass, ggml_tensor* hidden) {
     const Layer& w = layer(pass);
     if (pass.attention) {
         hidden = add_scaled(hidden, arch().attention(*this, w, pass, hidden), pass.scale);
     }
     // Where stock leaves out the rows nobody asked for: kernels must see the same row counts.
-    if (last) hidden = select_outputs(hidden);
+    if (last_) hidden = select_outputs(hidden);
     if (pass.ffn) {
         hidden = add_scaled(hidden, arch().ffn(*this, w, pass, hidden), pass.scale);
     }
-    return hidden;
+    return arch().after == nullptr ? hidden : arch().after(*this, w, pass, hidden);
 }
 
 ggml_tensor* GraphBuilder::input(ggml_type type, int64_t ne0, int64_t ne1, int64_t ne2,
@@ -79,10 +93,13 @@ void GraphBuilder::add_kv_inputs(KvInputs& inputs, const KvCache& cache, uint32_
     const GraphShape& shape = graph_.shape;
     inputs.n_kv = n_kv;
     inputs.k_cells = input(GGML_TYPE_I64, shape.n_tokens);
-    const int64_t v_rows = settings_.flash_attention ? 1 : cache.n_embd_v();
+    const int64_t v_rows = cache.flash_attention() ? 1 : cache.n_embd_v();
     inputs.v_cells = input(GGML_TYPE_I64, shape.n_tokens * v_rows);
-    inputs.mask = input(settings_.flash_attention ? GGML_TYPE_F16 : GGML_TYPE_F32, n_kv,
+    inputs.mask = input(cache.flash_attention() ? GGML_TYPE_F16 : GGML_TYPE_F32, n_kv,
                         shape.n_tokens / shape.n_streams, 1, shape.n_streams);
+    const auto rotation = [&](uint32_t n) { return n == 0 ? nullptr : input(GGML_TYPE_F32, n, n); };
+    inputs.rotation_k = rotation(cache.rotation_k());
+    inputs.rotation_v = rotation(cache.rotation_v());
 }
 
 ggml_tensor* GraphBuilder::embed_tokens() {
@@ -90,8 +107,9 @@ ggml_tensor* GraphBuilder::embed_tokens() {
 }
 
 ggml_tensor* GraphBuilder::rms_norm(ggml_tensor* x, ggml_tensor* weight) {
+    ggml_tensor* const normed = ggml_rms_norm(c_, x, hparams().norm_eps);
     // Next to each other, so that the backend runs the two as one kernel.
-    return ggml_mul(c_, ggml_rms_norm(c_, x, hparams().norm_eps), weight);
+    return weight == nullptr ? normed : ggml_mul(c_, normed, weight);
 }
 
 ggml_tensor* GraphBuilder::project(const Linear& linear, ggml_tensor* x) {
@@ -108,10 +126,17 @@ ggml_tensor* GraphBuilder::project_ffn(const Linear& linear, ggml_tensor* x) {
     return y;
 }
 
-ggml_tensor* GraphBuilder::swiglu_ffn(const Layer& w, ggml_tensor* x) {
-    ggml_tensor* const up = project_ffn(w.ffn_up, x);
-    ggml_tensor* const gate = project_ffn(w.ffn_gate, x);
-    return project_ffn(w.ffn_down, ggml_swiglu_split(c_, gate, up));
+ggml_tensor* GraphBuilder::gated_ffn(const GatedFfn& w, Activation activation, ggml_tensor* x) {
+    ggml_tensor* const up = project_ffn(w.up, x);
+    ggml_tensor* const gate = project_ffn(w.gate, x);
+    return project_ffn(w.down, activate(c_, activation, gate, up));
+}
+
+ggml_tensor* GraphBuilder::layer_embedding(const Pass& pass) {
+    const ggml_tensor* const all = layer_embeddings_;
+    ggml_tensor* const own = ggml_view_2d(c_, layer_embeddings_, all->ne[0], all->ne[1], all->nb[1],
+                                          static_cast<size_t>(pass.layer) * all->nb[2]);
+    return last_ ? select_outputs(own) : own;
 }
 
 ggml_tensor* GraphBuilder::add_scaled(ggml_tensor* hidden, ggml_tensor* added, float scale) {
@@ -121,6 +146,11 @@ ggml_tensor* GraphBuilder::add_scaled(ggml_tensor* hidden, ggml_tensor* added, f
 
 ggml_tensor* GraphBuilder::select_outputs(ggml_tensor* hidden) {
     return ggml_get_rows(c_, hidden, graph_.output_rows);
+}
+
+ggml_tensor* GraphBuilder::soft_cap(ggml_tensor* x, float cap) {
+    if (cap == 0.0F) return x;
+    return ggml_scale(c_, ggml_tanh(c_, ggml_scale(c_, x, 1.0F / cap)), cap);
 }
 
 }  // namespace pleat

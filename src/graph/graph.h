@@ -15,6 +15,9 @@ struct GraphShape {
     uint32_t first_stream = 0;
     uint32_t n_kv_full = 0;    ///< cells of the full cache that are looked at
     uint32_t n_kv_window = 0;  ///< and of the window cache; 0 = the plan has no such slots
+    uint32_t n_seqs = 1;       ///< of an equal split
+    /// Row of the first sequence's state when all follow each other; -1 = they lie anywhere.
+    int32_t first_state = -1;
     bool operator==(const GraphShape&) const = default;
 };
 
@@ -24,6 +27,8 @@ struct KvInputs {
     ggml_tensor* v_cells =
         nullptr;                  ///< the same, or I64 [n_tokens * n_embd_v] where V is transposed
     ggml_tensor* mask = nullptr;  ///< [n_kv, n_stream_tokens, 1, n_streams], 0 or -inf
+    ggml_tensor* rotation_k = nullptr;  ///< F32 [n, n] Hadamard matrix, quantised K only
+    ggml_tensor* rotation_v = nullptr;
     uint32_t n_kv = 0;
 };
 
@@ -33,14 +38,14 @@ struct Graph {
     ggml_context_ptr context;
     ggml_cgraph* nodes = nullptr;
     ggml_tensor* tokens = nullptr;       ///< I32 [n_tokens]
-    ggml_tensor* positions = nullptr;    ///< I32 [n_tokens]
+    ggml_tensor* positions = nullptr;    ///< I32 [n_tokens]; IMROPE four runs of n_tokens
     ggml_tensor* output_rows = nullptr;  ///< I32 [n_outputs]
     KvInputs full;
     KvInputs window;
-    ggml_tensor* rotation_k = nullptr;  ///< F32 [n, n] Hadamard matrix, quantised K only
-    ggml_tensor* rotation_v = nullptr;
-    ggml_tensor* hidden = nullptr;  ///< after the final norm, F32 [n_embd, n_outputs]
-    ggml_tensor* logits = nullptr;  ///< F32 [n_vocab, n_outputs]
+    ggml_tensor* state_rows = nullptr;          ///< I32 [n_seqs]: states to read
+    ggml_tensor* state_rows_written = nullptr;  ///< I64 [n_seqs]: the same rows, to write
+    ggml_tensor* hidden = nullptr;              ///< after the final norm, F32 [n_embd, n_outputs]
+    ggml_tensor* logits = nullptr;              ///< F32 [n_vocab, n_outputs]
 };
 
 }  // namespace pleat

@@ -73,6 +73,13 @@ bool supported(ggml_backend_dev_t device, ggml_backend_buffer_type_t type,
                                1.0F, 0.0F, 1.0F, 32.0F, 1.0F);
             break;
         }
+        case Use::conv: {
+            constexpr int64_t n_seqs = 3;
+            op = ggml_ssm_conv(
+                c, ggml_new_tensor_3d(c, GGML_TYPE_F32, w->ne[0] - 1 + n_tokens, w->ne[1], n_seqs),
+                w);
+            break;
+        }
     }
     const ggml_backend_buffer_ptr buffer(ggml_backend_buft_alloc_buffer(type, 0));
     w->buffer = buffer.get();

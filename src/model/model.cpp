@@ -20,15 +20,19 @@ ModelShape make_shape(const gguf::File& file, const Architecture& architecture,
     shape.n_embd = hparams.n_embd;
     shape.n_vocab = hparams.n_vocab;
     shape.n_ctx_train = hparams.n_ctx_train;
-    shape.layers.resize(hparams.n_layer);
-    for (size_t i = 0; i < shape.layers.size(); ++i) {
-        LayerShape& layer = shape.layers[i];
-        layer.n_head = hparams.n_head[i];
-        layer.n_head_kv = hparams.n_head_kv[i];
-        layer.head_dim_k = hparams.head_dim_k;
-        layer.head_dim_v = hparams.head_dim_v;
+    shape.n_swa = hparams.n_swa;
+    for (const LayerHparams& from : hparams.layers) {
+        LayerShape& layer = shape.layers.emplace_back();
+        layer.role = from.role;
+        layer.kv_owner = from.kv_owner;
+        layer.n_head = from.n_head;
+        layer.n_head_kv = from.n_head_kv;
+        layer.head_dim_k = from.head_dim_k;
+        layer.head_dim_v = from.head_dim_v;
+        if (from.role != Role::recurrent) continue;
+        layer.n_conv_state = static_cast<uint64_t>(hparams.delta_net->n_conv_state());
+        layer.n_delta_state = static_cast<uint64_t>(hparams.delta_net->n_delta_state());
     }
-    architecture.roles(file, hparams, shape);
     return shape;
 }
 
@@ -59,6 +63,7 @@ WeightCost weight_cost(const std::vector<NamedTensor>& tensors, Part part, const
             case Use::mul:
             case Use::add:
             case Use::rope_factors:
+            case Use::conv:
                 cost.read_bytes += info.bytes;
                 break;
         }
@@ -93,6 +98,7 @@ void Model::refuse_unknown_tensors() const {
     std::unordered_set<const gguf::TensorInfo*> known;
     const auto learn = [&](const TensorList& list) {
         for (const NamedTensor& tensor : list.tensors()) known.insert(tensor.info);
+        known.insert(list.passed_over().begin(), list.passed_over().end());
     };
     learn(global_list_);
     for (const TensorList& list : layer_lists_) learn(list);

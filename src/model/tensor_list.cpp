@@ -21,6 +21,7 @@ bool usable(Use use, ggml_type type) {
         case Use::mul:
         case Use::add:
         case Use::rope_factors:
+        case Use::conv:
             return type == GGML_TYPE_F32;
     }
     return false;
@@ -47,9 +48,7 @@ bool TensorList::add(Part part, Use use, const std::string& name, ggml_tensor*& 
     if (!usable(use, info->type)) {
         fail("{}: tensor {} has type {}, expected {}", file_.path(), name,
              ggml_type_name(info->type),
-             use == Use::mul || use == Use::add || use == Use::rope_factors
-                 ? "f32"
-                 : "f32, f16, bf16 or a quantised type");
+             usable(use, GGML_TYPE_F16) ? "f32, f16, bf16 or a quantised type" : "f32");
     }
     tensors_.push_back({.info = info, .part = part, .use = use, .target = &target});
     return true;
@@ -61,10 +60,14 @@ void TensorList::vector(Part part, Use use, const std::string& name, ggml_tensor
 }
 
 void TensorList::linear(Part part, const std::string& name, Linear& target, int64_t n_in,
-                        int64_t n_out, Need need) {
+                        int64_t n_out, Companions companions, Need need) {
     if (!add(part, Use::mul_mat, name + ".weight", target.weight, {n_in, n_out}, need)) return;
-    add(part, Use::add, name + ".bias", target.bias, {n_out}, Need::optional);
-    add(part, Use::mul, name + ".scale", target.scale, {1}, Need::optional);
+    if (companions.bias) add(part, Use::add, name + ".bias", target.bias, {n_out}, Need::optional);
+    if (companions.scale) {
+        add(part, Use::mul, name + ".scale", target.scale, {1}, Need::optional);
+    } else {
+        pass_over(name + ".scale");
+    }
 }
 
 void TensorList::experts(Part part, const std::string& name, Linear& target, int64_t n_in,
@@ -86,11 +89,32 @@ void TensorList::tied(Part part, Use use, const std::string& name, ggml_tensor*&
         {.info = info, .part = part, .use = use, .target = &target, .shared_bytes = true});
 }
 
+void TensorList::pass_over(const std::string& name) {
+    const gguf::TensorInfo* const info = file_.find_tensor(name);
+    if (info != nullptr) passed_over_.push_back(info);
+}
+
 void TensorList::mark_residual(const std::string& name) {
     for (NamedTensor& tensor : tensors_) {
         if (tensor.info->name == name + ".weight" || tensor.info->name == name + ".bias") {
-            tensor.writes_residual = true;
+            tensor.ends_sub_layer = true;
+            tensor.takes_scale = true;
         }
+    }
+}
+
+void TensorList::mark_post_norm(const std::string& name) {
+    const auto norm = std::ranges::find_if(
+        tensors_, [&](const NamedTensor& t) { return t.info->name == name + ".weight"; });
+    for (NamedTensor& tensor : tensors_) {
+        if (tensor.part == norm->part) tensor.takes_scale = false;
+    }
+    norm->takes_scale = true;
+}
+
+void TensorList::mark_layer_slices(const std::string& name, int axis) {
+    for (NamedTensor& tensor : tensors_) {
+        if (tensor.info->name == name) tensor.layer_axis = axis;
     }
 }
 

@@ -13,7 +13,7 @@ namespace pleat {
 enum class Part { embedding, output, attention, ffn, other };
 
 /// The operation a weight is used in. It decides the buffer type the weight is placed in.
-enum class Use { get_rows, mul_mat, mul_mat_id, mul, add, rope_factors };
+enum class Use { get_rows, mul_mat, mul_mat_id, mul, add, rope_factors, conv };
 
 /// One tensor that a model needs: found in the file, its shape and type proved.
 struct NamedTensor {
@@ -21,12 +21,19 @@ struct NamedTensor {
     Part part = Part::other;
     Use use = Use::mul_mat;
     ggml_tensor** target = nullptr;  ///< set when the tensor is loaded
-    bool writes_residual =
-        false;  ///< output projection of a sub-layer: zero it and the sub-layer is off
+    bool ends_sub_layer = false;     ///< output projection: zero it and the sub-layer adds nothing
+    bool takes_scale = false;        ///< multiply it and all the sub-layer adds is multiplied
+    int layer_axis = -1;  ///< of a global tensor: the dimension that holds a slice of every layer
     bool shared_bytes = false;  ///< another NamedTensor already counts these bytes (tied output)
 };
 
 enum class Need { required, optional };
+
+/// What may stand beside a weight and is applied when it does.
+struct Companions {
+    bool bias = true;
+    bool scale = true;
+};
 
 /// Collects what an architecture asks for, against what the file holds. Each call looks one tensor
 /// up by its exact name and throws Error when it is required and absent, or when its shape or type
@@ -43,7 +50,7 @@ class TensorList {
 
     /// `<name>.weight` [n_in, n_out] with its optional `.bias` and `.scale`.
     void linear(Part part, const std::string& name, Linear& target, int64_t n_in, int64_t n_out,
-                Need need = Need::required);
+                Companions companions = {}, Need need = Need::required);
     /// `<name>.weight` [n_in, n_out, n_expert] with its optional `.scale`.
     void experts(Part part, const std::string& name, Linear& target, int64_t n_in, int64_t n_out,
                  int64_t n_expert);
@@ -53,10 +60,20 @@ class TensorList {
     /// The same file tensor once more in another role (tied output).
     void tied(Part part, Use use, const std::string& name, ggml_tensor*& target);
 
-    /// The tensors named `<name>.*` end a sub-layer: their sum is what it adds to the residual.
+    /// A tensor that stock takes without using it: neither unknown nor loaded.
+    void pass_over(const std::string& name);
+
+    /// `<name>.weight` and `.bias` end a sub-layer: their sum is what it adds to the residual.
     void mark_residual(const std::string& name);
+    /// A norm stands behind them: it is what a factor on the sub-layer's result goes into.
+    void mark_post_norm(const std::string& name);
+
+    /// The tensor holds a slice for every layer of the model, along this dimension.
+    void mark_layer_slices(const std::string& name, int axis);
 
     const std::vector<NamedTensor>& tensors() const { return tensors_; }
+    const std::vector<const gguf::TensorInfo*>& passed_over() const { return passed_over_; }
+    const gguf::File& file() const { return file_; }
 
   private:
     bool add(Part part, Use use, const std::string& name, ggml_tensor*& target,
@@ -64,6 +81,7 @@ class TensorList {
 
     const gguf::File& file_;
     std::vector<NamedTensor> tensors_;
+    std::vector<const gguf::TensorInfo*> passed_over_;
 };
 
 }  // namespace pleat

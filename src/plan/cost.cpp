@@ -1,5 +1,6 @@
 #include "plan/cost.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <vector>
@@ -22,19 +23,21 @@ uint64_t product(std::initializer_list<uint64_t> factors) {
 }
 
 /// Bytes of one token's K or V. A row must be whole blocks for every head, as kernels read heads.
-uint64_t row_bytes(uint32_t n_head_kv, uint32_t head_dim, const CacheType& type, char kind) {
+uint64_t row_bytes(uint64_t n_values, uint32_t head_dim, const CacheType& type, char kind) {
     if (head_dim % type.block_size != 0) {
         fail(
             "{} cache type {} has blocks of {} values, which do not divide the head size {}; "
             "f16 and f32 always do",
             kind, type.name, type.block_size, head_dim);
     }
-    return product({n_head_kv, head_dim / type.block_size, type.block_bytes});
+    return product({n_values / type.block_size, type.block_bytes});
 }
 
-uint64_t token_bytes(const LayerShape& layer, const CacheSettings& settings) {
-    return row_bytes(layer.n_head_kv, layer.head_dim_k, settings.type_k, 'K') +
-           row_bytes(layer.n_head_kv, layer.head_dim_v, settings.type_v, 'V');
+uint64_t token_bytes(const LayerShape& layer, const ModelShape& shape,
+                     const CacheSettings& settings) {
+    const uint64_t k_row = uint64_t{layer.n_head_kv} * layer.head_dim_k;
+    return row_bytes(k_row, layer.head_dim_k, settings.type_k, 'K') +
+           row_bytes(v_row(layer, shape, settings), layer.head_dim_v, settings.type_v, 'V');
 }
 
 const LayerShape& layer_of(const Slot& slot, const ModelShape& shape) {
@@ -80,13 +83,13 @@ void add_cache(PlanCost& cost, const LayerPlan& plan, const ModelShape& shape,
                 break;
             case Role::local_attention:
                 cost.kv_bytes_window += bytes;
-                cost.kv_bytes_per_token_window += token_bytes(layer, settings);
+                cost.kv_bytes_per_token_window += token_bytes(layer, shape, settings);
                 break;
             case Role::full_attention:
             case Role::gated_attention:
             case Role::shared_kv_attention:
                 cost.kv_bytes_full += bytes;
-                cost.kv_bytes_per_token_full += token_bytes(layer, settings);
+                cost.kv_bytes_per_token_full += token_bytes(layer, shape, settings);
                 break;
         }
     }
@@ -94,13 +97,21 @@ void add_cache(PlanCost& cost, const LayerPlan& plan, const ModelShape& shape,
 
 }  // namespace
 
+uint64_t v_row(const LayerShape& layer, const ModelShape& shape, const CacheSettings& settings) {
+    const auto width = [](const LayerShape& l) { return uint64_t{l.n_head_kv} * l.head_dim_v; };
+    if (settings.flash_attention) return width(layer);
+    uint64_t widest = 0;
+    for (const LayerShape& l : shape.layers) widest = std::max(widest, width(l));
+    return widest;
+}
+
 uint64_t slot_bytes(const Slot& slot, const ModelShape& shape, const CacheSettings& settings) {
     const LayerShape& layer = layer_of(slot, shape);
-    if (layer.role == Role::recurrent) return product({layer.state_bytes, settings.n_seq});
+    if (layer.role == Role::recurrent) return product({layer.state_bytes(), settings.n_seq});
     const uint32_t n_cells = layer.role == Role::local_attention
                                  ? settings.n_cells_window(shape.n_swa)
                                  : settings.n_cells();
-    return product({token_bytes(layer, settings), n_cells, settings.n_stream()});
+    return product({token_bytes(layer, shape, settings), n_cells, settings.n_stream()});
 }
 
 PlanCost plan_cost(const LayerPlan& plan, const ModelShape& shape, const CacheSettings& settings) {

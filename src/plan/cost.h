@@ -29,8 +29,9 @@ struct CacheSettings {
     uint32_t n_ctx = 4096;  ///< cells of one sequence, before rounding up to a multiple of 256
     uint32_t n_seq = 1;     ///< sequences
     uint32_t n_ubatch = 512;
-    bool kv_unified = false;  ///< one pool of n_ctx * n_seq cells for all sequences
-    bool swa_full = false;    ///< window layers get full-size caches
+    bool kv_unified = false;      ///< one pool of n_ctx * n_seq cells for all sequences
+    bool swa_full = false;        ///< window layers get full-size caches
+    bool flash_attention = true;  ///< without it V lies transposed
     CacheType type_k = {"f16", 1, 2};
     CacheType type_v = {"f16", 1, 2};
 
@@ -40,6 +41,10 @@ struct CacheSettings {
     /// Cells per stream of the window cache of a model with this window.
     uint32_t n_cells_window(uint32_t n_swa) const;
 };
+
+/// Elements of one token's V. A transposed V is as wide in all layers as in the widest, since one
+/// list of cells serves them all.
+uint64_t v_row(const LayerShape& layer, const ModelShape& shape, const CacheSettings& settings);
 
 struct PlanCost {
     int32_t n_pass = 0;

@@ -41,11 +41,15 @@ struct LayerShape {
     uint32_t n_head_kv = 0;
     uint32_t head_dim_k = 0;  ///< K row = n_head_kv * head_dim_k elements per token
     uint32_t head_dim_v = 0;
-    uint64_t state_bytes = 0;  ///< recurrent: conv and delta state of one sequence (F32)
-    WeightCost attention;      ///< norms before and after it included
+    /// recurrent: elements (F32) of one sequence's convolution and delta-net states
+    uint64_t n_conv_state = 0;
+    uint64_t n_delta_state = 0;
+    WeightCost attention;  ///< norms before and after it included
     WeightCost ffn;
     WeightCost other;  ///< runs in every pass, outside both sub-layers
     bool operator==(const LayerShape&) const = default;
+
+    uint64_t state_bytes() const { return 4 * (n_conv_state + n_delta_state); }
 };
 
 /// What the plan core knows about a model: numbers from the header alone.

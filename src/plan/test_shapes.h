@@ -51,7 +51,9 @@ inline ModelShape hybrid_shape(const ShapeOptions& options = {.n_layer = 16}) {
     for (size_t i = 0; i < shape.layers.size(); ++i) {
         const bool attention = i % 4 == 3;
         shape.layers[i].role = attention ? Role::gated_attention : Role::recurrent;
-        if (!attention) shape.layers[i].state_bytes = 4'096;
+        if (attention) continue;
+        shape.layers[i].n_conv_state = 256;
+        shape.layers[i].n_delta_state = 768;
     }
     return shape;
 }

@@ -1,0 +1,116 @@
+#include "engine/inputs.h"
+
+#include <cmath>
+#include <map>
+#include <vector>
+
+namespace pleat {
+namespace {
+
+template <typename T>
+void set(ggml_tensor* tensor, const std::vector<T>& values) {
+    // An input that no node uses has no memory: a plan may run without attention at all.
+    if (tensor == nullptr || tensor->buffer == nullptr || values.empty()) return;
+    ggml_backend_tensor_set(tensor, values.data(), 0, values.size() * sizeof(T));
+}
+
+/// Text has the same position in time, height and width; the fourth is 0.
+std::vector<int32_t> positions(const Graph& graph, const Ubatch& ubatch) {
+    const size_t n = ubatch.positions.size();
+    const auto n_runs = static_cast<size_t>(graph.positions->ne[0]) / n;
+    if (n_runs == 1) return ubatch.positions;
+    std::vector<int32_t> all;
+    for (size_t run = 0; run + 1 < n_runs; ++run) {
+        all.insert(all.end(), ubatch.positions.begin(), ubatch.positions.end());
+    }
+    all.resize(n_runs * n);
+    return all;
+}
+
+/// Sylvester's construction, scaled to be orthonormal.
+std::vector<float> make_hadamard(uint32_t n) {
+    std::vector<float> matrix(static_cast<size_t>(n) * n);
+    matrix[0] = static_cast<float>(1.0 / std::sqrt(static_cast<float>(n)));
+    for (uint32_t size = 1; size < n; size *= 2) {
+        for (uint32_t row = 0; row < size; ++row) {
+            for (uint32_t column = 0; column < size; ++column) {
+                const float value = matrix[row * n + column];
+                matrix[(row + size) * n + column] = value;
+                matrix[row * n + column + size] = value;
+                matrix[(row + size) * n + column + size] = -value;
+            }
+        }
+    }
+    return matrix;
+}
+
+const std::vector<float>& hadamard(uint32_t n) {
+    thread_local std::map<uint32_t, std::vector<float>> made;
+    const auto [entry, is_new] = made.try_emplace(n);
+    if (is_new) entry->second = make_hadamard(n);
+    return entry->second;
+}
+
+}  // namespace
+
+void set_inputs(const Graph& graph, const Ubatch& ubatch) {
+    set(graph.tokens, ubatch.tokens);
+    set(graph.positions, positions(graph, ubatch));
+    set(graph.output_rows, ubatch.output_rows);
+    if (graph.state_rows == nullptr) return;
+    std::vector<int32_t> rows;
+    for (uint32_t i = 0; i < ubatch.n_seqs; ++i) rows.push_back(ubatch.sequence(i));
+    set(graph.state_rows, rows);
+    set(graph.state_rows_written, std::vector<int64_t>(rows.begin(), rows.end()));
+}
+
+void set_kv_inputs(const KvInputs& inputs, const KvCache& cache, const Ubatch& ubatch,
+                   const Placement& placement) {
+    if (cache.empty()) return;
+    const uint32_t n_tokens = ubatch.n_tokens();
+    const uint32_t n_stream_tokens = ubatch.n_stream_tokens();
+    const bool transposed = !cache.flash_attention();
+    const int64_t n_cells = cache.n_cells();
+    const int64_t n_embd_v = cache.n_embd_v();
+
+    std::vector<int64_t> k_cells(n_tokens);
+    std::vector<int64_t> v_cells(transposed ? static_cast<size_t>(n_tokens * n_embd_v) : 0);
+    const bool f16 = cache.flash_attention();
+    const size_t mask_size = static_cast<size_t>(inputs.n_kv) * n_tokens;
+    const ggml_fp16_t zero = ggml_fp32_to_fp16(0.0F);
+    const ggml_fp16_t minus_infinity = ggml_fp32_to_fp16(-INFINITY);
+    std::vector<ggml_fp16_t> mask16(f16 ? mask_size : 0, minus_infinity);
+    std::vector<float> mask32(f16 ? 0 : mask_size, -INFINITY);
+    for (uint32_t i = 0; i < n_tokens; ++i) {
+        const int64_t stream = ubatch.first_stream + i / n_stream_tokens;
+        const int64_t cell = placement.cells[i];
+        k_cells[i] = stream * n_cells + cell;
+        if (transposed) {
+            for (int64_t channel = 0; channel < n_embd_v; ++channel) {
+                v_cells[static_cast<size_t>(i * n_embd_v + channel)] =
+                    (stream * n_embd_v + channel) * n_cells + cell;
+            }
+        }
+        const Cells& cells = cache.stream(static_cast<uint32_t>(stream));
+        const size_t row = static_cast<size_t>(i) * inputs.n_kv;
+        for (uint32_t j = 0; j < inputs.n_kv; ++j) {
+            if (!cells.visible(j, ubatch.sequences[i], ubatch.positions[i])) continue;
+            if (f16) {
+                mask16[row + j] = zero;
+            } else {
+                mask32[row + j] = 0.0F;
+            }
+        }
+    }
+    set(inputs.k_cells, k_cells);
+    set(inputs.v_cells, transposed ? v_cells : k_cells);
+    if (f16) {
+        set(inputs.mask, mask16);
+    } else {
+        set(inputs.mask, mask32);
+    }
+    if (inputs.rotation_k != nullptr) set(inputs.rotation_k, hadamard(cache.rotation_k()));
+    if (inputs.rotation_v != nullptr) set(inputs.rotation_v, hadamard(cache.rotation_v()));
+}
+
+}  // namespace pleat
