@@ -10,7 +10,10 @@
 namespace pleat {
 
 std::span<const Architecture* const> architectures() {
-    static const std::array table{&llama_architecture()};
+    static const std::array table{&llama_architecture(),     &qwen2_architecture(),
+                                  &qwen3_architecture(),     &qwen3moe_architecture(),
+                                  &gemma3_architecture(),    &qwen35_architecture(),
+                                  &qwen35moe_architecture(), &gemma4_architecture()};
     return table;
 }
 
