@@ -141,12 +141,15 @@ void require_experts(const Keys& keys, Hparams& h) {
     if (h.n_ff_exp == 0) keys.missing("expert_feed_forward_length");
 }
 
-void set_rope_mode(Hparams& h, int mode) {
-    for (LayerHparams& layer : h.layers) layer.rope.mode = mode;
+void require_whole_rotation(const Keys& keys, const Hparams& h) {
+    const LayerHparams& layer = h.layers.front();
+    if (static_cast<uint32_t>(layer.rope.n_rot) == layer.head_dim_k) return;
+    bad_key(keys.file(), keys.full("rope.dimension_count"), fmt::format("{}", layer.rope.n_rot),
+            fmt::format("{} (the head size)", layer.head_dim_k));
 }
 
-void set_role(Hparams& h, Role role) {
-    for (LayerHparams& layer : h.layers) layer.role = role;
+void set_rope_mode(Hparams& h, int mode) {
+    for (LayerHparams& layer : h.layers) layer.rope.mode = mode;
 }
 
 void make_window_layer(LayerHparams& layer, float freq_base) {

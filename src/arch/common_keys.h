@@ -21,8 +21,9 @@ void require_dense_ffn(const Keys& keys, const Hparams& h);
 /// The model must have experts; sets their width.
 void require_experts(const Keys& keys, Hparams& h);
 
+/// RoPE must turn whole heads.
+void require_whole_rotation(const Keys& keys, const Hparams& h);
 void set_rope_mode(Hparams& h, int mode);
-void set_role(Hparams& h, Role role);
 
 /// A sliding-window layer of the gemma families: its own RoPE base, nothing stretched.
 void make_window_layer(LayerHparams& layer, float freq_base);

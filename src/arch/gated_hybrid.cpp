@@ -69,14 +69,13 @@ std::vector<bool> recurrent_layers(const Keys& keys, const Hparams& h) {
 
 /// Which kind of layer the file's tensors are may not be another than the keys say.
 void check_kind(int32_t layer, const TensorList& list, bool recurrent) {
-    const std::string other = layer_name(layer, recurrent ? "attn_q.weight" : "ssm_a");
+    const std::string other = layer_name(layer, recurrent ? "attn_q_norm.weight" : "ssm_a");
     if (!list.has(other)) return;
     const gguf::File& file = list.file();
     const std::string arch = file.required_string("general.architecture");
     const std::string array = fmt::format("{}.{}", arch, layers_key);
-    const std::string key = file.find(array) != nullptr
-                                ? array
-                                : fmt::format("{}.{}", arch, interval_key);
+    const std::string key =
+        file.find(array) != nullptr ? array : fmt::format("{}.{}", arch, interval_key);
     fail("{}: layer {} is {} by key {}, but the file has tensor {}, which belongs to {}",
          file.path(), layer, recurrent ? "recurrent" : "an attention layer", key, other,
          recurrent ? "an attention layer" : "a recurrent one");
@@ -109,9 +108,13 @@ void gated_attention_tensors(const Hparams& h, int32_t layer, TensorList& list, 
         list.linear(Part::attention, layer_name(layer, tensor), target, h.n_embd, n_out,
                     bias_and_scale);
     };
-    linear("attn_q", w.attn_q, 2 * n_q);  // of every head its query, then its gate
-    linear("attn_k", w.attn_k, n_kv);
-    linear("attn_v", w.attn_v, n_kv);
+    if (list.has(layer_name(layer, "attn_qkv.weight"))) {
+        linear("attn_qkv", w.attn_qkv, 2 * n_q + 2 * n_kv);
+    } else {
+        linear("attn_q", w.attn_q, 2 * n_q);  // of every head its query, then its gate
+        linear("attn_k", w.attn_k, n_kv);
+        linear("attn_v", w.attn_v, n_kv);
+    }
     qk_norms(h, layer, list, w);
     attention_output(h, layer, list, w, only_scale);
 }
@@ -121,22 +124,26 @@ ggml_tensor* gated_attention(GraphBuilder& b, const Layer& w, const Pass& pass, 
     const LayerHparams& h = b.hparams(pass);
     const int64_t dim = h.head_dim_k;
     const int64_t n_tokens = x->ne[1];
-    ggml_tensor* const queries = b.project(w.attn_q, x);
+    const bool fused = w.attn_qkv.weight != nullptr;
+    ggml_tensor* const queries = b.project(fused ? w.attn_qkv : w.attn_q, x);
     const auto half = [&](int64_t first) {
         return ggml_view_3d(c, queries, dim, h.n_head, n_tokens,
                             ggml_row_size(queries->type, 2 * dim), queries->nb[1],
                             ggml_row_size(queries->type, first));
     };
-    const auto heads = [&](const Linear& linear) {
-        return ggml_reshape_3d(c, b.project(linear, x), dim, h.n_head_kv, n_tokens);
+    const auto heads = [&](const Linear& linear, int64_t first_head) {
+        if (!fused) return ggml_reshape_3d(c, b.project(linear, x), dim, h.n_head_kv, n_tokens);
+        return ggml_view_3d(c, queries, dim, h.n_head_kv, n_tokens,
+                            ggml_row_size(queries->type, dim), queries->nb[1],
+                            ggml_row_size(queries->type, first_head * dim));
     };
+    const int64_t n_head = h.n_head;
     const Qkv qkv{.q = b.rope(pass, b.rms_norm(half(0), w.attn_q_norm)),
-                  .k = b.rope(pass, b.rms_norm(heads(w.attn_k), w.attn_k_norm)),
-                  .v = heads(w.attn_v)};
+                  .k = b.rope(pass, b.rms_norm(heads(w.attn_k, 2 * n_head), w.attn_k_norm)),
+                  .v = heads(w.attn_v, 2 * n_head + h.n_head_kv)};
     const float scale = 1.0F / std::sqrt(static_cast<float>(dim));
     ggml_tensor* const out = b.attend(qkv, pass, scale);
-    ggml_tensor* const gate =
-        ggml_sigmoid(c, ggml_cont_2d(c, half(dim), dim * h.n_head, n_tokens));
+    ggml_tensor* const gate = ggml_sigmoid(c, ggml_cont_2d(c, half(dim), dim * h.n_head, n_tokens));
     return b.project(w.attn_output, ggml_mul(c, out, gate));
 }
 
@@ -170,9 +177,10 @@ std::vector<gguf::KeyValue> baked_hybrid_keys(const Hparams& h, const LayerPlan&
     }
     for (const uint8_t kind : {uint8_t{0}, uint8_t{1}}) {
         if (std::ranges::find(recurrent, kind) != recurrent.end()) continue;
-        fail("the path has no {} layer; stock runs no hybrid model without one, so this plan cannot "
-             "be baked",
-             kind == 1 ? "recurrent" : "attention");
+        fail(
+            "the path has no {} layer; stock runs no hybrid model without one, so this plan cannot "
+            "be baked",
+            kind == 1 ? "recurrent" : "attention");
     }
     return {{std::string(layers_key),
              gguf::Array{.type = gguf::ValueType::boolean, .items = std::move(recurrent)}}};

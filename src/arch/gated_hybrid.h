@@ -16,8 +16,8 @@ namespace pleat {
 /// All keys but the FFN's.
 Hparams read_hybrid_keys(const Keys& keys);
 
-/// The kinds of a file of the plan's passes. Throws Error when the path has layers of one kind only,
-/// which stock does not run.
+/// The kinds of a file of the plan's passes. Throws Error when the path has layers of one kind
+/// only, which stock does not run.
 std::vector<gguf::KeyValue> baked_hybrid_keys(const Hparams& h, const LayerPlan& plan);
 
 /// Norms and the first sub-layer; throws Error when the tensors are those of the other role.

@@ -19,14 +19,14 @@ Hparams hparams(const gguf::File& file) {
     Hparams h = read_common_keys(keys);
     require_dense_ffn(keys, h);
     set_rope_mode(h, GGML_ROPE_TYPE_NEOX);
-    h.logit_softcap = read_softcap(keys);
+    h.logit_softcap = read_softcap(keys, 0.0F);
     h.n_swa = keys.optional("attention.sliding_window", 0, 0, 1U << 30);
     if (h.n_swa > 0) set_window_layers(keys, h, window_pattern(keys, h, 6));
     return h;
 }
 
 void global_tensors(const Hparams& h, TensorList& list, Globals& g) {
-    embedding_and_head(h, list, g, nothing);
+    embedding_and_head(h, list, g);
     // Heads of embedding models, never part of the logits.
     list.pass_over("dense_2.weight");
     list.pass_over("dense_3.weight");
@@ -42,7 +42,7 @@ void layer_tensors(const Hparams& h, int32_t layer, TensorList& list, Layer& w) 
     attention_output(h, layer, list, w, only_scale);
     norm(Part::attention, "post_attention_norm.weight", w.attn_post_norm);
     norm(Part::ffn, "ffn_norm.weight", w.ffn_norm);
-    gated_ffn(h, layer, "", h.layers[static_cast<size_t>(layer)].n_ff, list, w.ffn, nothing);
+    gated_ffn(h, layer, "", h.layers[static_cast<size_t>(layer)].n_ff, list, w.ffn, unused_scale);
     norm(Part::ffn, "post_ffw_norm.weight", w.ffn_post_norm);
     list.mark_post_norm(layer_name(layer, "post_attention_norm"));
     list.mark_post_norm(layer_name(layer, "post_ffw_norm"));
@@ -71,9 +71,10 @@ std::vector<gguf::KeyValue> baked_keys(const Hparams& h, const LayerPlan& plan) 
     const uint32_t ours = query_dim(h, layer, h.n_layer);
     const uint32_t theirs = query_dim(h, layer, plan.size());
     if (ours != theirs) {
-        fail("a model of {} layers scales its queries by 1/sqrt({}), one of {} layers by "
-             "1/sqrt({}): stock tells the 27B by its {} layers, so this plan cannot be baked",
-             h.n_layer, ours, plan.size(), theirs, n_layer_27b);
+        fail(
+            "a model of {} layers scales its queries by 1/sqrt({}), one of {} layers by "
+            "1/sqrt({}): stock tells the 27B by its {} layers, so this plan cannot be baked",
+            h.n_layer, ours, plan.size(), theirs, n_layer_27b);
     }
     if (h.n_swa == 0) return {};
     return baked_window_pattern(h, plan);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "arch/blocks.h"
@@ -29,10 +30,11 @@ void read_window_layers(const Keys& keys, Hparams& h) {
             layer.rope.n_rot = read_n_rot(keys, "rope.dimension_count_swa",
                                           static_cast<uint32_t>(layer.rope.n_rot), dim_k);
             if (static_cast<uint32_t>(layer.rope.n_rot) > dim_k) {
-                fail("{}: key {} is missing: the {} rotated dimensions of the full layers are more "
-                     "than a window layer's head has, {}",
-                     keys.file().path(), keys.full("rope.dimension_count_swa"), layer.rope.n_rot,
-                     dim_k);
+                fail(
+                    "{}: key {} is missing: the {} rotated dimensions of the full layers are more "
+                    "than a window layer's head has, {}",
+                    keys.file().path(), keys.full("rope.dimension_count_swa"), layer.rope.n_rot,
+                    dim_k);
             }
         }
         if (layer.head_dim_v != layer.head_dim_k) {
@@ -58,7 +60,7 @@ void read_owners(const Keys& keys, Hparams& h) {
         fail("{}: key {} is {}, so layer {} would read the K/V of layer {}, which {}",
              keys.file().path(), keys.full("attention.shared_kv_layers"), n_shared, i,
              layer.kv_owner,
-             !exists                         ? "does not exist"
+             !exists                        ? "does not exist"
              : owner.window != layer.window ? "has another kind of window"
                                             : "has another number of K/V heads");
     }
@@ -71,14 +73,14 @@ Hparams hparams(const gguf::File& file) {
     set_rope_mode(h, GGML_ROPE_TYPE_NEOX);
     read_window_layers(keys, h);
     read_owners(keys, h);
-    h.logit_softcap = read_softcap(keys);
+    h.logit_softcap = read_softcap(keys, 30.0F);
     h.n_embd_per_layer = keys.required("embedding_length_per_layer_input", 0, max_dimension);
-    if (h.n_expert > 0) h.n_ff_exp = keys.required("expert_feed_forward_length", 1, max_dimension);
+    if (h.n_expert > 0) require_experts(keys, h);
     return h;
 }
 
 void global_tensors(const Hparams& h, TensorList& list, Globals& g) {
-    embedding_and_head(h, list, g, nothing);
+    embedding_and_head(h, list, g);
     for (const LayerHparams& layer : h.layers) {
         if (layer.window) continue;
         list.vector(Part::output, Use::rope_factors, "rope_freqs.weight", g.rope_factors,
@@ -90,7 +92,7 @@ void global_tensors(const Hparams& h, TensorList& list, Globals& g) {
     list.matrix(Part::embedding, Use::get_rows, "per_layer_token_embd.weight", g.layer_token_embd,
                 {n_all, h.n_vocab});
     list.linear(Part::embedding, "per_layer_model_proj", g.layer_embd_proj, h.n_embd, n_all,
-                only_scale);
+                nothing);
     list.vector(Part::embedding, Use::mul, "per_layer_proj_norm.weight", g.layer_embd_norm,
                 h.n_embd_per_layer);
     list.mark_layer_slices("per_layer_token_embd.weight", 0);
@@ -106,17 +108,16 @@ void attention_tensors(const Hparams& h, int32_t layer, TensorList& list, Layer&
         list.linear(Part::attention, name(tensor), target, h.n_embd, n_out, only_scale, need);
     };
     list.vector(Part::attention, Use::mul, name("attn_norm.weight"), w.attn_norm, h.n_embd);
-    list.vector(Part::attention, Use::mul, name("attn_q_norm.weight"), w.attn_q_norm,
-                l.head_dim_k);
+    list.vector(Part::attention, Use::mul, name("attn_q_norm.weight"), w.attn_q_norm, l.head_dim_k);
     const bool owner = l.role != Role::shared_kv_attention;
-    if (owner && list.has(name("attn_qkv.weight"))) {
+    if (list.has(name("attn_qkv.weight"))) {
         linear("attn_qkv", w.attn_qkv, n_q + 2 * n_kv, Need::required);
     } else {
         linear("attn_q", w.attn_q, n_q, Need::required);
-    }
-    if (owner && w.attn_qkv.weight == nullptr && !list.has(name("attn_qkv.weight"))) {
-        linear("attn_k", w.attn_k, n_kv, Need::required);
-        linear("attn_v", w.attn_v, n_kv, Need::optional);  // else K's projection serves both
+        if (owner) {
+            linear("attn_k", w.attn_k, n_kv, Need::required);
+            linear("attn_v", w.attn_v, n_kv, Need::optional);  // else K's projection serves both
+        }
     }
     if (owner) {
         list.vector(Part::attention, Use::mul, name("attn_k_norm.weight"), w.attn_k_norm,
@@ -156,9 +157,8 @@ void layer_tensors(const Hparams& h, int32_t layer, TensorList& list, Layer& w) 
     const auto name = [&](std::string_view tensor) { return layer_name(layer, tensor); };
     if (h.n_embd_per_layer > 0) {
         LayerEmbedding& e = w.embedding.emplace();
-        list.linear(Part::other, name("inp_gate"), e.gate, h.n_embd, h.n_embd_per_layer,
-                    only_scale);
-        list.linear(Part::other, name("proj"), e.output, h.n_embd_per_layer, h.n_embd, only_scale);
+        list.linear(Part::other, name("inp_gate"), e.gate, h.n_embd, h.n_embd_per_layer, nothing);
+        list.linear(Part::other, name("proj"), e.output, h.n_embd_per_layer, h.n_embd, nothing);
         list.vector(Part::other, Use::mul, name("post_norm.weight"), e.norm, h.n_embd);
     }
     list.vector(Part::other, Use::mul, name("layer_output_scale.weight"), w.output_scale, 1,
@@ -173,8 +173,7 @@ ggml_tensor* layer_embeddings(GraphBuilder& b, ggml_tensor* hidden) {
     const int64_t n_tokens = hidden->ne[1];
     const auto width = static_cast<float>(h.n_embd_per_layer);
     const auto by_layer = [&](ggml_tensor* t, float scale) {
-        return ggml_reshape_3d(c, ggml_scale(c, t, scale), h.n_embd_per_layer, h.n_layer,
-                               n_tokens);
+        return ggml_reshape_3d(c, ggml_scale(c, t, scale), h.n_embd_per_layer, h.n_layer, n_tokens);
     };
     ggml_tensor* const looked_up =
         by_layer(ggml_get_rows(c, g.layer_token_embd, b.tokens()), std::sqrt(width));
@@ -216,11 +215,15 @@ ggml_tensor* attention(GraphBuilder& b, const Layer& w, const Pass& pass, ggml_t
     if (w.attn_qkv.weight != nullptr) {
         qkv = b.project_qkv(w, pass, x);
     } else {
-        qkv.q = ggml_reshape_3d(b.ggml(), b.project(w.attn_q, x), h.head_dim_k, h.n_head,
-                                x->ne[1]);
+        qkv.q = ggml_reshape_3d(b.ggml(), b.project(w.attn_q, x), h.head_dim_k, h.n_head, x->ne[1]);
     }
     qkv.q = b.rope(pass, b.rms_norm(qkv.q, w.attn_q_norm));
-    if (h.role != Role::shared_kv_attention) add_kv(b, w, pass, x, qkv);
+    if (h.role == Role::shared_kv_attention) {
+        qkv.k = nullptr;
+        qkv.v = nullptr;
+    } else {
+        add_kv(b, w, pass, x, qkv);
+    }
     return b.rms_norm(b.project(w.attn_output, b.attend(qkv, pass, 1.0F)), w.attn_post_norm);
 }
 
@@ -230,8 +233,7 @@ ggml_tensor* expert_ffn(GraphBuilder& b, const Layer& w, ggml_tensor* hidden) {
     const float scale = 1.0F / std::sqrt(static_cast<float>(b.hparams().n_embd));
     ggml_tensor* const router_input =
         ggml_mul(c, ggml_scale(c, b.rms_norm(hidden), scale), w.experts->router_scale);
-    ggml_tensor* const dense =
-        b.gated_ffn(w.ffn, Activation::gelu, b.rms_norm(hidden, w.ffn_norm));
+    ggml_tensor* const dense = b.gated_ffn(w.ffn, Activation::gelu, b.rms_norm(hidden, w.ffn_norm));
     ggml_tensor* const routed =
         b.experts(*w.experts, Activation::gelu, b.rms_norm(hidden, w.experts_norm),
                   b.route(*w.experts, router_input));
@@ -252,8 +254,8 @@ ggml_tensor* after(GraphBuilder& b, const Layer& w, const Pass& pass, ggml_tenso
     if (w.embedding) {
         ggml_tensor* const gate = ggml_gelu(c, b.project(w.embedding->gate, hidden));
         ggml_tensor* const own = ggml_mul(c, gate, b.layer_embedding(pass));
-        hidden = ggml_add(
-            c, hidden, b.rms_norm(b.project(w.embedding->output, own), w.embedding->norm));
+        hidden =
+            ggml_add(c, hidden, b.rms_norm(b.project(w.embedding->output, own), w.embedding->norm));
     }
     return w.output_scale == nullptr ? hidden : ggml_mul(c, hidden, w.output_scale);
 }
@@ -272,19 +274,32 @@ std::vector<gguf::KeyValue> baked_keys(const Hparams& h, const LayerPlan& plan) 
     for (size_t i = 0; i < plan.size(); ++i) {
         if (!consumes(i)) continue;
         if (i < n_own) {
-            fail("pass {} (layer {}) reads the K/V of layer {} and is not among the last passes; "
-                 "stock knows such layers only at the end, so this plan cannot be baked",
-                 i, plan[i].layer, layer_of(i).kv_owner);
+            fail(
+                "pass {} (layer {}) reads the K/V of layer {} and is not among the last passes; "
+                "stock knows such layers only at the end, so this plan cannot be baked",
+                i, plan[i].layer, layer_of(i).kv_owner);
         }
         const size_t distance = layer_of(i).window ? 2 : 1;
-        const bool found = n_own >= distance && plan[n_own - distance].layer == layer_of(i).kv_owner;
+        const bool found =
+            n_own >= distance && plan[n_own - distance].layer == layer_of(i).kv_owner;
         if (found && (!plan[i].attention || plan[n_own - distance].slot == plan[i].slot)) continue;
-        fail("pass {} (layer {}) reads the K/V of layer {}; stock would read those of pass {}, "
-             "counting back from the first such layer, so this plan cannot be baked",
-             i, plan[i].layer, layer_of(i).kv_owner,
-             static_cast<int64_t>(n_own) - static_cast<int64_t>(distance));
+        fail(
+            "pass {} (layer {}) reads the K/V of layer {}; stock would read those of pass {}, "
+            "counting back from the first such layer, so this plan cannot be baked",
+            i, plan[i].layer, layer_of(i).kv_owner,
+            static_cast<int64_t>(n_own) - static_cast<int64_t>(distance));
     }
     std::vector<gguf::KeyValue> keys = baked_window_pattern(h, plan);
+    const auto has_no_window = [&](const Pass& pass) {
+        return !h.layers[static_cast<size_t>(pass.layer)].window;
+    };
+    const bool had_full =
+        std::ranges::any_of(h.layers, [](const LayerHparams& layer) { return !layer.window; });
+    if (had_full && std::ranges::none_of(plan, has_no_window)) {
+        fail(
+            "the path has no layer with full attention; stock takes no rope_freqs.weight then, so "
+            "this plan cannot be baked");
+    }
     keys.push_back({"attention.shared_kv_layers", static_cast<uint32_t>(plan.size() - n_own)});
     return keys;
 }

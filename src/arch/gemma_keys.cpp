@@ -43,18 +43,17 @@ std::vector<gguf::KeyValue> baked_window_pattern(const Hparams& h, const LayerPl
     for (const Pass& pass : plan) {
         window.push_back(h.layers[static_cast<size_t>(pass.layer)].window ? 1 : 0);
     }
-    for (const uint8_t kind : {uint8_t{0}, uint8_t{1}}) {
-        if (std::ranges::find(window, kind) != window.end()) continue;
-        fail("the path has no {}; stock keeps a cache for each kind and runs no model without one "
-             "of them, so this plan cannot be baked",
-             kind == 1 ? "sliding-window layer" : "layer with full attention");
+    if (std::ranges::find(window, 1) == window.end()) {
+        fail(
+            "the path has no sliding-window layer; stock runs no model with a window and without "
+            "such layers, so this plan cannot be baked");
     }
     return {{"attention.sliding_window_pattern",
              gguf::Array{.type = gguf::ValueType::boolean, .items = std::move(window)}}};
 }
 
-float read_softcap(const Keys& keys) {
-    const float cap = keys.finite("final_logit_softcapping", 0.0F);
+float read_softcap(const Keys& keys, float fallback) {
+    const float cap = keys.finite("final_logit_softcapping", fallback);
     if (cap < 0.0F) {
         bad_key(keys.file(), keys.full("final_logit_softcapping"), fmt::format("{}", cap),
                 "0 (off) or more");

@@ -17,11 +17,11 @@ std::vector<bool> window_pattern(const Keys& keys, const Hparams& h, uint32_t de
 /// Makes these layers local_attention with the window layers' own RoPE base.
 void set_window_layers(const Keys& keys, Hparams& h, const std::vector<bool>& window);
 
-/// The pattern of a file of the plan's passes, as an array. Throws Error when the path has layers of
-/// one kind only, which stock does not run.
+/// The pattern of a file of the plan's passes, as an array. Throws Error when the path has no
+/// window layer, which stock does not run.
 std::vector<gguf::KeyValue> baked_window_pattern(const Hparams& h, const LayerPlan& plan);
 
 /// `final_logit_softcapping`: 0 = off.
-float read_softcap(const Keys& keys);
+float read_softcap(const Keys& keys, float fallback);
 
 }  // namespace pleat

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "arch/blocks.h"
 #include "arch/common_keys.h"
 #include "arch/rows.h"
@@ -15,17 +13,13 @@ Hparams hparams(const gguf::File& file) {
     const Keys keys(file, arch_name);
     Hparams h = read_common_keys(keys);
     require_dense_ffn(keys, h);  // an expert's width, too
-    const LayerHparams& layer = h.layers.front();
-    if (static_cast<uint32_t>(layer.rope.n_rot) != layer.head_dim_k) {
-        bad_key(file, "llama.rope.dimension_count", fmt::format("{}", layer.rope.n_rot),
-                fmt::format("{} (the head size)", layer.head_dim_k));
-    }
+    require_whole_rotation(keys, h);
     set_rope_mode(h, GGML_ROPE_TYPE_NORMAL);
     return h;
 }
 
 void global_tensors(const Hparams& h, TensorList& list, Globals& g) {
-    embedding_and_head(h, list, g, nothing);
+    embedding_and_head(h, list, g);
     const Rope& rope = h.layers.front().rope;
     const int64_t n_factors = rope.n_rot / 2;
     if (rope.longrope) {

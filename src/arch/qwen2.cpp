@@ -13,12 +13,13 @@ Hparams hparams(const gguf::File& file) {
     const Keys keys(file, arch_name);
     Hparams h = read_common_keys(keys);
     require_dense_ffn(keys, h);
+    require_whole_rotation(keys, h);
     set_rope_mode(h, GGML_ROPE_TYPE_NEOX);
     return h;
 }
 
 void global_tensors(const Hparams& h, TensorList& list, Globals& g) {
-    embedding_and_head(h, list, g, {.bias = true, .scale = false});
+    embedding_and_head(h, list, g, true);
 }
 
 void layer_tensors(const Hparams& h, int32_t layer, TensorList& list, Layer& w) {
@@ -27,7 +28,7 @@ void layer_tensors(const Hparams& h, int32_t layer, TensorList& list, Layer& w) 
     qkv(h, layer, list, w, bias_and_scale);
     attention_output(h, layer, list, w, only_scale);
     list.vector(Part::ffn, Use::mul, layer_name(layer, "ffn_norm.weight"), w.ffn_norm, h.n_embd);
-    gated_ffn(h, layer, "", h.layers[static_cast<size_t>(layer)].n_ff, list, w.ffn, nothing);
+    gated_ffn(h, layer, "", h.layers[static_cast<size_t>(layer)].n_ff, list, w.ffn, unused_scale);
 }
 
 }  // namespace

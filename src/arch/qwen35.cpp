@@ -18,7 +18,7 @@ Hparams hparams(const gguf::File& file) {
 }
 
 void global_tensors(const Hparams& h, TensorList& list, Globals& g) {
-    embedding_and_head(h, list, g, only_scale);
+    embedding_and_head(h, list, g);
     // A reranker's head, never part of the logits.
     list.pass_over("cls.output.weight");
     list.pass_over("cls.output.bias");

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "arch/blocks.h"
 #include "arch/common_keys.h"
 #include "arch/gated_hybrid.h"
@@ -16,14 +14,14 @@ Hparams hparams(const gguf::File& file) {
     const Keys keys(file, arch_name);
     Hparams h = read_hybrid_keys(keys);
     require_experts(keys, h);
-    h.n_ff_shexp = keys.optional("expert_shared_feed_forward_length", h.layers.front().n_ff, 1,
-                                 max_dimension);
+    h.n_ff_shexp =
+        keys.optional("expert_shared_feed_forward_length", h.layers.front().n_ff, 1, max_dimension);
     if (h.n_ff_shexp == 0) keys.missing("expert_shared_feed_forward_length");
     return h;
 }
 
 void global_tensors(const Hparams& h, TensorList& list, Globals& g) {
-    embedding_and_head(h, list, g, only_scale);
+    embedding_and_head(h, list, g);
 }
 
 void layer_tensors(const Hparams& h, int32_t layer, TensorList& list, Layer& w) {
@@ -38,8 +36,7 @@ void layer_tensors(const Hparams& h, int32_t layer, TensorList& list, Layer& w) 
 ggml_tensor* ffn(GraphBuilder& b, const Layer& w, const Pass&, ggml_tensor* hidden) {
     ggml_context* const c = b.ggml();
     ggml_tensor* const x = b.rms_norm(hidden, w.ffn_norm);
-    ggml_tensor* const routed =
-        b.experts(*w.experts, Activation::silu, x, b.route(*w.experts, x));
+    ggml_tensor* const routed = b.experts(*w.experts, Activation::silu, x, b.route(*w.experts, x));
     ggml_tensor* const shared = b.gated_ffn(w.shared_expert->ffn, Activation::silu, x);
     ggml_tensor* const gate = ggml_sigmoid(c, ggml_mul_mat(c, w.shared_expert->router, x));
     return ggml_add(c, routed, ggml_mul(c, shared, gate));

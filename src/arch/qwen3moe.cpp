@@ -13,12 +13,13 @@ Hparams hparams(const gguf::File& file) {
     const Keys keys(file, arch_name);
     Hparams h = read_common_keys(keys);
     require_experts(keys, h);
+    require_whole_rotation(keys, h);
     set_rope_mode(h, GGML_ROPE_TYPE_NEOX);
     return h;
 }
 
 void global_tensors(const Hparams& h, TensorList& list, Globals& g) {
-    embedding_and_head(h, list, g, only_scale);
+    embedding_and_head(h, list, g);
 }
 
 void layer_tensors(const Hparams& h, int32_t layer, TensorList& list, Layer& w) {

@@ -9,18 +9,22 @@ const LayerHparams& of(const Hparams& h, int32_t layer) {
 
 }  // namespace
 
-void embedding_and_head(const Hparams& h, TensorList& list, Globals& g, Companions head) {
+void embedding_and_head(const Hparams& h, TensorList& list, Globals& g, bool head_bias) {
     list.matrix(Part::embedding, Use::get_rows, "token_embd.weight", g.token_embd,
                 {h.n_embd, h.n_vocab});
     list.vector(Part::output, Use::mul, "output_norm.weight", g.output_norm, h.n_embd);
-    if (list.has("output.weight")) {
-        list.linear(Part::output, "output", g.output, h.n_embd, h.n_vocab, head);
+    const gguf::TensorInfo* const head = list.file().find_tensor("output.weight");
+    if (head != nullptr) {
+        // Only this type needs a scale beside it; stock takes it for no other.
+        const Scale scale = head->type == GGML_TYPE_NVFP4 ? Scale::applied : Scale::refused;
+        list.linear(Part::output, "output", g.output, h.n_embd, h.n_vocab,
+                    {.bias = false, .scale = scale});
     } else {
         list.tied(Part::output, Use::mul_mat, "token_embd.weight", g.output.weight);
-        if (head.bias) {
-            list.vector(Part::output, Use::add, "output.bias", g.output.bias, h.n_vocab,
-                        Need::optional);
-        }
+    }
+    if (head_bias) {
+        list.vector(Part::output, Use::add, "output.bias", g.output.bias, h.n_vocab,
+                    Need::optional);
     }
 }
 
@@ -75,8 +79,8 @@ void experts(const Hparams& h, int32_t layer, int64_t n_ff, MergedExperts merged
     list.matrix(Part::ffn, Use::mul_mat, name("ffn_gate_inp.weight"), w.router,
                 {h.n_embd, h.n_expert});
     if (merged == MergedExperts::allowed && list.has(name("ffn_gate_up_exps.weight"))) {
-        list.experts(Part::ffn, name("ffn_gate_up_exps"), w.gate_up, h.n_embd, 2 * n_ff,
-                     h.n_expert);
+        list.experts(Part::ffn, name("ffn_gate_up_exps"), w.gate_up, h.n_embd, 2 * n_ff, h.n_expert,
+                     Scale::refused);
     } else {
         list.experts(Part::ffn, name("ffn_gate_exps"), w.gate, h.n_embd, n_ff, h.n_expert);
         list.experts(Part::ffn, name("ffn_up_exps"), w.up, h.n_embd, n_ff, h.n_expert);

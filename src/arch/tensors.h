@@ -12,10 +12,10 @@
 /// The tensors that several architectures have alike; each file lists what it takes of them.
 namespace pleat {
 
-/// What stands beside the weights of a sub-layer and is applied there.
-inline constexpr Companions bias_and_scale{.bias = true, .scale = true};
-inline constexpr Companions only_scale{.bias = false, .scale = true};
-inline constexpr Companions nothing{.bias = false, .scale = false};
+inline constexpr Companions bias_and_scale{.bias = true, .scale = Scale::applied};
+inline constexpr Companions only_scale{.bias = false, .scale = Scale::applied};
+inline constexpr Companions unused_scale{.bias = false, .scale = Scale::unused};
+inline constexpr Companions nothing{.bias = false, .scale = Scale::refused};
 
 /// "blk.3.attn_q"
 inline std::string layer_name(int32_t layer, std::string_view tensor) {
@@ -23,7 +23,7 @@ inline std::string layer_name(int32_t layer, std::string_view tensor) {
 }
 
 /// Embedding, final norm and head; without a head of its own the model is tied.
-void embedding_and_head(const Hparams& h, TensorList& list, Globals& g, Companions head);
+void embedding_and_head(const Hparams& h, TensorList& list, Globals& g, bool head_bias = false);
 
 /// Q, K and V, fused or apart.
 void qkv(const Hparams& h, int32_t layer, TensorList& list, Layer& w, Companions companions);

@@ -11,16 +11,24 @@
 namespace pleat {
 namespace {
 
+constexpr uint32_t rotation_unit = 64;
 constexpr uint32_t n_kv_unit = 256;  ///< graphs look at multiples of this many cells
 
 bool is_kind(Role role, CacheKind kind) {
     return owns_kv(role) && (role == Role::local_attention) == (kind == CacheKind::window);
 }
 
-/// As stock decides: only where all layers of the cache agree on a head size in whole groups.
-uint32_t rotation_size(const CacheType& type, uint32_t head_dim, bool largest) {
-    if (!type.quantized() || head_dim == 0 || head_dim % 64 != 0) return 0;
-    uint32_t n = 64;
+/// As stock decides: by the head size of the model's first layer, for the caches of both kinds.
+uint32_t rotation_size(const CacheType& type, const LayerShape& first, const LayerShape& layer,
+                       uint32_t head_dim, bool largest) {
+    if (!type.quantized() || first.head_dim_k % rotation_unit != 0) return 0;
+    if (uint64_t{layer.n_head_kv} * head_dim % rotation_unit != 0 || head_dim < rotation_unit) {
+        fail(
+            "a quantised K/V cache ({}) needs heads of at least {} values in this model, but some "
+            "layers have heads of {}: use f16 for both",
+            type.name, rotation_unit, head_dim);
+    }
+    uint32_t n = rotation_unit;
     while (largest && head_dim % (2 * n) == 0) n *= 2;
     return n;
 }
@@ -49,8 +57,6 @@ KvCache::KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSett
                               .no_alloc = true}));
     if (!context_) fail("out of memory for {} cache slots", mine.size());
     slots_.resize(plan.slots().size());
-    uint32_t head_dim_k = 0;  // that all slots share, 0 when they differ
-    uint32_t head_dim_v = 0;
     for (const size_t i : mine) {
         const LayerShape& layer = shape.layers.at(static_cast<size_t>(plan.slots()[i].layer));
         const int64_t n_embd_k = static_cast<int64_t>(layer.n_head_kv) * layer.head_dim_k;
@@ -61,12 +67,12 @@ KvCache::KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSett
                                          n_cells_, settings.n_stream());
         bytes_ += ggml_nbytes(slots_[i].k) + ggml_nbytes(slots_[i].v);
         n_embd_v_ = std::max(n_embd_v_, static_cast<uint32_t>(n_embd_v));
-        const bool first = i == mine.front();
-        head_dim_k = first || head_dim_k == layer.head_dim_k ? layer.head_dim_k : 0;
-        head_dim_v = first || head_dim_v == layer.head_dim_v ? layer.head_dim_v : 0;
     }
-    rotation_k_ = rotation_size(settings.type_k, head_dim_k, true);
-    rotation_v_ = rotation_size(settings.type_v, head_dim_v, false);
+    const LayerShape& first = shape.layers.at(static_cast<size_t>(plan[0].layer));
+    const LayerShape& layer =
+        shape.layers.at(static_cast<size_t>(plan.slots()[mine.front()].layer));
+    rotation_k_ = rotation_size(settings.type_k, first, layer, layer.head_dim_k, true);
+    rotation_v_ = rotation_size(settings.type_v, first, layer, layer.head_dim_v, false);
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(
         context_.get(), ggml_backend_dev_buffer_type(cpu_device())));
     if (!buffer_) fail("cannot allocate {} for the KV cache", format_bytes(bytes_));

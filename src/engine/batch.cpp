@@ -40,16 +40,17 @@ std::vector<Ubatch> split_equal(std::span<const BatchToken> batch, uint32_t n_ub
             ++start;
             continue;
         }
+        // Stock lets one sequence too many in, and gives each at least one token.
         // Streams that run together are one view of the cache, so their ids must follow each other.
         std::vector<int32_t> sequences;
-        for (size_t i = start; i < batch.size() && sequences.size() < n_ubatch; ++i) {
+        for (size_t i = start; i < batch.size() && sequences.size() <= n_ubatch; ++i) {
             const int32_t sequence = batch[i].sequence;
             if (done[i] || std::ranges::find(sequences, sequence) != sequences.end()) continue;
             if (!consecutive || sequences.empty() || sequence == sequences.back() + 1) {
                 sequences.push_back(sequence);
             }
         }
-        size_t each = n_ubatch / sequences.size();
+        size_t each = std::max<size_t>(1, n_ubatch / sequences.size());
         for (const int32_t s : sequences) each = std::min(each, pending[s].left());
 
         Ubatch& ubatch = ubatches.emplace_back();

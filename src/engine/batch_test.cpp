@@ -69,6 +69,14 @@ TEST(SplitUbatches, InterleavedTokensAreGatheredBySequence) {
     EXPECT_THAT(ubatches[0].output_rows, ElementsAre(0, 1, 2, 3));
 }
 
+TEST(SplitUbatches, OneSequenceMoreThanTheSizeComesAlong) {
+    // As in stock, whose check comes a sequence late.
+    const auto ubatches = split_ubatches(batch_of({0, 1, 2, 3, 4}), 2, Split::equal);
+    ASSERT_EQ(ubatches.size(), 2U);
+    EXPECT_THAT(ubatches[0].sequences, ElementsAre(0, 1, 2));
+    EXPECT_THAT(ubatches[1].sequences, ElementsAre(3, 4));
+}
+
 TEST(SplitUbatches, NoUbatchExceedsItsSize) {
     for (const Ubatch& u :
          split_ubatches(batch_of({0, 1, 2, 0, 1, 2, 0, 1, 2, 0}), 4, Split::equal_consecutive)) {

@@ -15,10 +15,8 @@ ggml_tensor* GraphBuilder::read_states(ggml_tensor* all) {
 void GraphBuilder::write_states(ggml_tensor* all, ggml_tensor* states) {
     ggml_tensor* written = nullptr;
     if (graph_.shape.first_state < 0) {
-        ggml_tensor* const rows =
-            ggml_is_contiguous(states) ? states : ggml_cont(c_, states);
-        written = ggml_set_rows(c_, all,
-                                ggml_reshape_2d(c_, rows, all->ne[0], graph_.shape.n_seqs),
+        ggml_tensor* const rows = ggml_is_contiguous(states) ? states : ggml_cont(c_, states);
+        written = ggml_set_rows(c_, all, ggml_reshape_2d(c_, rows, all->ne[0], graph_.shape.n_seqs),
                                 graph_.state_rows_written);
     } else {
         written = ggml_cpy(c_, states, read_states(all));
@@ -37,12 +35,11 @@ ggml_tensor* GraphBuilder::delta_net(const DeltaNet& w, const Pass& pass, ggml_t
 
     // A causal convolution over the sequence: the last inputs of the past in front.
     ggml_tensor* past = ggml_reshape_3d(c_, read_states(slot.conv), n_past, n_channels, n_seqs);
-    ggml_tensor* const now =
-        ggml_reshape_3d(c_, project(w.qkv, x), n_channels, n_tokens, n_seqs);
+    ggml_tensor* const now = ggml_reshape_3d(c_, project(w.qkv, x), n_channels, n_tokens, n_seqs);
     ggml_tensor* const inputs = ggml_concat(c_, past, ggml_transpose(c_, now), 0);
-    write_states(slot.conv, ggml_view_3d(c_, inputs, n_past, n_channels, n_seqs, inputs->nb[1],
-                                         inputs->nb[2],
-                                         static_cast<size_t>(n_tokens) * inputs->nb[0]));
+    write_states(slot.conv,
+                 ggml_view_3d(c_, inputs, n_past, n_channels, n_seqs, inputs->nb[1], inputs->nb[2],
+                              static_cast<size_t>(n_tokens) * inputs->nb[0]));
     ggml_tensor* const qkv = ggml_silu(c_, ggml_ssm_conv(c_, inputs, w.conv));
 
     const auto heads = [&](int64_t n_head, int64_t first_channel) {
@@ -61,8 +58,8 @@ ggml_tensor* GraphBuilder::delta_net(const DeltaNet& w, const Pass& pass, ggml_t
     ggml_tensor* decay = ggml_reshape_3d(c_, project(w.alpha, x), h.n_head_v, n_tokens, n_seqs);
     decay = ggml_mul(c_, ggml_softplus(c_, ggml_add(c_, decay, w.dt_bias)), w.a);
     decay = ggml_reshape_4d(c_, decay, 1, h.n_head_v, n_tokens, n_seqs);
-    ggml_tensor* const beta = ggml_sigmoid(
-        c_, ggml_reshape_4d(c_, project(w.beta, x), 1, h.n_head_v, n_tokens, n_seqs));
+    ggml_tensor* const beta =
+        ggml_sigmoid(c_, ggml_reshape_4d(c_, project(w.beta, x), 1, h.n_head_v, n_tokens, n_seqs));
 
     ggml_tensor* const state =
         ggml_reshape_4d(c_, read_states(slot.delta), dim, dim, h.n_head_v, n_seqs);

@@ -63,18 +63,28 @@ void TensorList::linear(Part part, const std::string& name, Linear& target, int6
                         int64_t n_out, Companions companions, Need need) {
     if (!add(part, Use::mul_mat, name + ".weight", target.weight, {n_in, n_out}, need)) return;
     if (companions.bias) add(part, Use::add, name + ".bias", target.bias, {n_out}, Need::optional);
-    if (companions.scale) {
-        add(part, Use::mul, name + ".scale", target.scale, {1}, Need::optional);
-    } else {
-        pass_over(name + ".scale");
-    }
+    add_scale(part, name, target, 1, companions.scale);
 }
 
 void TensorList::experts(Part part, const std::string& name, Linear& target, int64_t n_in,
-                         int64_t n_out, int64_t n_expert) {
+                         int64_t n_out, int64_t n_expert, Scale scale) {
     add(part, Use::mul_mat_id, name + ".weight", target.weight, {n_in, n_out, n_expert},
         Need::required);
-    add(part, Use::mul, name + ".scale", target.scale, {n_expert}, Need::optional);
+    add_scale(part, name, target, n_expert, scale);
+}
+
+void TensorList::add_scale(Part part, const std::string& name, Linear& target, int64_t n,
+                           Scale scale) {
+    switch (scale) {
+        case Scale::refused:
+            break;  // an unknown tensor like any other
+        case Scale::unused:
+            pass_over(name + ".scale");
+            break;
+        case Scale::applied:
+            add(part, Use::mul, name + ".scale", target.scale, {n}, Need::optional);
+            break;
+    }
 }
 
 void TensorList::matrix(Part part, Use use, const std::string& name, ggml_tensor*& target,

@@ -29,10 +29,13 @@ struct NamedTensor {
 
 enum class Need { required, optional };
 
-/// What may stand beside a weight and is applied when it does.
+/// What stock does with a `.scale` beside a weight: it takes some without applying them.
+enum class Scale { refused, unused, applied };
+
+/// What may stand beside a weight.
 struct Companions {
     bool bias = true;
-    bool scale = true;
+    Scale scale = Scale::applied;
 };
 
 /// Collects what an architecture asks for, against what the file holds. Each call looks one tensor
@@ -53,7 +56,7 @@ class TensorList {
                 Companions companions = {}, Need need = Need::required);
     /// `<name>.weight` [n_in, n_out, n_expert] with its optional `.scale`.
     void experts(Part part, const std::string& name, Linear& target, int64_t n_in, int64_t n_out,
-                 int64_t n_expert);
+                 int64_t n_expert, Scale scale = Scale::applied);
     /// A single matrix under its full name.
     void matrix(Part part, Use use, const std::string& name, ggml_tensor*& target,
                 const std::vector<int64_t>& ne, Need need = Need::required);
@@ -78,6 +81,7 @@ class TensorList {
   private:
     bool add(Part part, Use use, const std::string& name, ggml_tensor*& target,
              const std::vector<int64_t>& ne, Need need);
+    void add_scale(Part part, const std::string& name, Linear& target, int64_t n, Scale scale);
 
     const gguf::File& file_;
     std::vector<NamedTensor> tensors_;
