@@ -1,39 +1,20 @@
 #include "support/random_model.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <numeric>
 #include <random>
-#include <span>
-#include <tuple>
+#include <string_view>
 
 #include "base/error.h"
 #include "gguf/writer.h"
-#include "support/random_vocab.h"
+#include "support/random_metadata.h"
+#include "support/random_settings.h"
+#include "support/random_tensors.h"
 #include "support/stock.h"
 
 namespace pleat::test {
 namespace {
-
-struct Tensor {
-    std::string name;
-    std::vector<int64_t> ne;  ///< fastest first
-    float mean = 0;
-    float deviation = 1;
-    bool quantised = false;
-    /// Factors below or about 0 would not be those of a model, so these are drawn evenly between
-    /// mean - deviation and mean + deviation.
-    bool even = false;
-
-    size_t count() const {
-        return static_cast<size_t>(
-            std::accumulate(ne.begin(), ne.end(), int64_t{1}, std::multiplies<>()));
-    }
-};
 
 /// FNV-1a.
 uint32_t hash(std::string_view text) {
@@ -45,7 +26,7 @@ uint32_t hash(std::string_view text) {
 /// The standard fixes mt19937's numbers; its distributions and the C library's logarithm differ
 /// from system to system. A sum of four even 16-bit numbers is near enough to a normal one, and
 /// exact.
-std::vector<float> values(const Tensor& tensor, uint32_t seed) {
+std::vector<float> values(const RandomTensor& tensor, uint32_t seed) {
     std::mt19937 random(seed * 2654435761U ^ hash(tensor.name));
     std::vector<float> result(tensor.count());
     constexpr double sum_mean = 2 * 65535.0;
@@ -65,144 +46,7 @@ std::vector<float> values(const Tensor& tensor, uint32_t seed) {
     return result;
 }
 
-/// The list of a model's tensors grows in the order of the file.
-class TensorList {
-  public:
-    explicit TensorList(const RandomModel& model) : model_(model) {}
-
-    void norm(const std::string& name) {
-        tensors_.push_back({.name = name, .ne = {model_.n_embd}, .mean = 1, .deviation = 0.1F});
-    }
-    /// With deviation 1/sqrt(fan-in) rows of unit variance keep it.
-    void matrix(const std::string& name, std::vector<int64_t> ne, double gain = 1) {
-        const auto deviation =
-            static_cast<float>(gain / std::sqrt(static_cast<double>(ne.front())));
-        tensors_.push_back({.name = name + ".weight",
-                            .ne = std::move(ne),
-                            .deviation = deviation,
-                            .quantised = true});
-    }
-    void factors(const std::string& name, int64_t count, float low, float high) {
-        tensors_.push_back({.name = name,
-                            .ne = {count},
-                            .mean = (low + high) / 2,
-                            .deviation = (high - low) / 2,
-                            .even = true});
-    }
-    /// A matrix of a layer, with the bias and scale that the model's settings give it.
-    void projection(const std::string& name, int64_t in, int64_t out) {
-        matrix(name, {in, out});
-        if (model_.biases) {
-            tensors_.push_back({.name = name + ".bias", .ne = {out}, .deviation = 0.1F});
-        }
-        if (model_.scales) factors(name + ".scale", 1, 0.5F, 1.5F);
-    }
-    void experts(const std::string& name, int64_t in, int64_t out) {
-        matrix(name, {in, out, model_.n_expert});
-        if (model_.scales) factors(name + ".scale", model_.n_expert, 0.5F, 1.5F);
-    }
-    void router(const std::string& name) {
-        matrix(name, {model_.n_embd, model_.n_expert});
-        tensors_.back().quantised = false;
-    }
-
-    std::vector<Tensor> take() { return std::move(tensors_); }
-
-  private:
-    const RandomModel& model_;
-    std::vector<Tensor> tensors_;
-};
-
-void list_layer(TensorList& list, const RandomModel& model, const std::string& prefix) {
-    const int64_t n_embd = model.n_embd;
-    const int64_t n_q = int64_t{model.n_head} * model.head_size();
-    const int64_t n_kv = int64_t{model.n_head_kv} * model.head_size();
-    list.norm(prefix + "attn_norm.weight");
-    if (model.fused_qkv) {
-        list.projection(prefix + "attn_qkv", n_embd, n_q + 2 * n_kv);
-    } else {
-        list.projection(prefix + "attn_q", n_embd, n_q);
-        list.projection(prefix + "attn_k", n_embd, n_kv);
-        list.projection(prefix + "attn_v", n_embd, n_kv);
-    }
-    list.projection(prefix + "attn_output", n_q, n_embd);
-    list.norm(prefix + "ffn_norm.weight");
-    if (model.n_expert > 0) {
-        list.router(prefix + "ffn_gate_inp");
-        list.experts(prefix + "ffn_gate_exps", n_embd, model.n_ff);
-        list.experts(prefix + "ffn_up_exps", n_embd, model.n_ff);
-        list.experts(prefix + "ffn_down_exps", model.n_ff, n_embd);
-    } else {
-        list.projection(prefix + "ffn_gate", n_embd, model.n_ff);
-        list.projection(prefix + "ffn_up", n_embd, model.n_ff);
-        list.projection(prefix + "ffn_down", model.n_ff, n_embd);
-    }
-}
-
-std::vector<Tensor> list_tensors(const RandomModel& model) {
-    TensorList list(model);
-    // The head sees rows of unit variance, so its gain is the spread of the logits.
-    constexpr double logit_spread = 2;
-    const std::vector<int64_t> vocab_shape{model.n_embd, model.n_vocab};
-    const double unit_embedding = std::sqrt(static_cast<double>(model.n_embd));
-    list.matrix("token_embd", vocab_shape, model.tied ? logit_spread : unit_embedding);
-    const int64_t n_factors = model.head_size() / 2;
-    if (model.rope_freqs) list.factors("rope_freqs.weight", n_factors, 1, 8);
-    if (model.rope_scaling == "longrope") {
-        list.factors("rope_factors_long.weight", n_factors, 1, 2 * model.rope_factor);
-        list.factors("rope_factors_short.weight", n_factors, 1, 1.5F);
-    }
-    for (int i = 0; i < model.n_layer; ++i) list_layer(list, model, fmt::format("blk.{}.", i));
-    list.norm("output_norm.weight");
-    if (!model.tied) list.matrix("output", vocab_shape, logit_spread);
-    return list.take();
-}
-
-std::vector<gguf::KeyValue> list_metadata(const RandomModel& model) {
-    std::vector<gguf::KeyValue> list;
-    const auto text = [&](const char* key, const std::string& value) {
-        list.push_back({key, value});
-    };
-    const auto number = [&](const char* key, int value) {
-        list.push_back({key, static_cast<uint32_t>(value)});
-    };
-    const auto real = [&](const char* key, float value) { list.push_back({key, value}); };
-    text("general.architecture", "llama");
-    text("general.name", fmt::format("random {}", describe(model)));
-    if (model.alignment != 32) list.push_back({"general.alignment", model.alignment});
-    number("llama.vocab_size", model.n_vocab);
-    number("llama.context_length", model.n_ctx_train);
-    number("llama.embedding_length", model.n_embd);
-    number("llama.block_count", model.n_layer);
-    number("llama.feed_forward_length", model.n_ff);
-    number("llama.attention.head_count", model.n_head);
-    number("llama.attention.head_count_kv", model.n_head_kv);
-    real("llama.attention.layer_norm_rms_epsilon", 1e-5F);
-    if (model.head_dim != 0) {
-        number("llama.attention.key_length", model.head_dim);
-        number("llama.attention.value_length", model.head_dim);
-    }
-    number("llama.rope.dimension_count", model.head_size());
-    real("llama.rope.freq_base", model.rope_freq_base);
-    if (!model.rope_scaling.empty()) {
-        text("llama.rope.scaling.type", model.rope_scaling);
-        real("llama.rope.scaling.factor", model.rope_factor);
-        number("llama.rope.scaling.original_context_length", model.rope_orig_ctx);
-    }
-    if (model.n_expert > 0) {
-        number("llama.expert_count", model.n_expert);
-        number("llama.expert_used_count", model.n_expert_used);
-    }
-    if (model.tokenizer) {
-        for (gguf::KeyValue& entry : random_vocab(model.n_vocab)) list.push_back(std::move(entry));
-    } else {
-        text("tokenizer.ggml.model", "none");
-    }
-    list.insert(list.end(), model.metadata.begin(), model.metadata.end());
-    return list;
-}
-
-ggml_type type_of(const RandomModel& model, const Tensor& tensor, ggml_type type) {
+ggml_type type_of(const RandomModel& model, const RandomTensor& tensor, ggml_type type) {
     if (!tensor.quantised) return GGML_TYPE_F32;
     for (const auto& [part, own_type] : model.types) {
         if (tensor.name.find(part) != std::string::npos) {
@@ -213,7 +57,7 @@ ggml_type type_of(const RandomModel& model, const Tensor& tensor, ggml_type type
     return tensor.ne.front() % ggml_blck_size(type) == 0 ? type : GGML_TYPE_F16;
 }
 
-std::vector<std::byte> encode(const Tensor& tensor, ggml_type type,
+std::vector<std::byte> encode(const RandomTensor& tensor, ggml_type type,
                               const std::vector<float>& source) {
     const int64_t n_per_row = tensor.ne.front();
     const auto n_rows = static_cast<int64_t>(source.size()) / n_per_row;
@@ -228,17 +72,6 @@ std::vector<std::byte> encode(const Tensor& tensor, ggml_type type,
              data.size());
     }
     return data;
-}
-
-void check(const RandomModel& model) {
-    if (model.n_head % model.n_head_kv != 0 || model.head_size() % 2 != 0 ||
-        (model.head_dim == 0 && model.n_embd % model.n_head != 0)) {
-        fail("{} heads over {} of size {} in {} are no model", model.n_head, model.n_head_kv,
-             model.head_size(), model.n_embd);
-    }
-    if (model.n_expert_used > model.n_expert || (model.n_expert > 0 && model.n_expert_used < 1)) {
-        fail("{} of {} experts cannot be used", model.n_expert_used, model.n_expert);
-    }
 }
 
 void quantise(const std::string& from, const std::string& to, llama_ftype mix) {
@@ -275,7 +108,7 @@ const TempFile& cached(const RandomModel& model, Type type,
 void write_model(const std::string& path, const RandomModel& model, ggml_type type) {
     check(model);
     std::vector<gguf::TensorToWrite> out;
-    for (const Tensor& tensor : list_tensors(model)) {
+    for (const RandomTensor& tensor : list_tensors(model)) {
         const ggml_type stored = type_of(model, tensor, type);
         out.push_back({.name = tensor.name,
                        .type = stored,
@@ -296,34 +129,5 @@ const TempFile& make_model(const RandomModel& model, llama_ftype mix) {
         quantise(make_model(model, GGML_TYPE_F32).path(), path, mix);
     });
 }
-
-std::string describe(const RandomModel& model) {
-    std::string text = fmt::format("{}L {} {}/{} ff{} v{}", model.n_layer, model.n_embd,
-                                   model.n_head, model.n_head_kv, model.n_ff, model.n_vocab);
-    if (model.head_dim != 0) text += fmt::format(" d{}", model.head_dim);
-    if (model.n_expert != 0) {
-        text += fmt::format(" experts {}/{}", model.n_expert_used, model.n_expert);
-    }
-    const std::tuple<bool, const char*> marks[] = {
-        {model.tied, "tied"},
-        {model.biases, "biases"},
-        {model.scales, "scales"},
-        {model.fused_qkv, "fused_qkv"},
-        {model.rope_freqs, "rope_freqs"},
-        {model.tokenizer, "tokenizer"},
-        {!model.types.empty(), "types"},
-        {!model.metadata.empty(), "keys"},
-    };
-    for (const auto& [set, mark] : marks) {
-        if (set) text += fmt::format(" {}", mark);
-    }
-    if (!model.rope_scaling.empty()) {
-        text += fmt::format(" {} {}", model.rope_scaling, model.rope_factor);
-    }
-    if (model.alignment != 32) text += fmt::format(" alignment {}", model.alignment);
-    return text + fmt::format(" seed {}", model.seed);
-}
-
-void PrintTo(const RandomModel& model, std::ostream* out) { *out << describe(model); }
 
 }  // namespace pleat::test
