@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lab/profile.h"
+#include "lab/scores.h"
+
+namespace pleat {
+
+/// One measure of one plan; what was not measured is absent.
+struct ReportScore {
+    std::optional<Score> selection = {};
+    std::optional<Difference> difference = {};  ///< to the identity plan, selection items, paired
+    std::optional<Score> validation = {};
+    std::optional<Difference> validation_difference = {};
+    std::optional<bool> survives = {};  ///< after Holm's correction for all plans tried
+    bool operator==(const ReportScore&) const = default;
+};
+
+struct ReportMeasure {
+    Measure measure;
+    std::string unit = {};      ///< "nats per token", "0 to 1"
+    ReportScore identity = {};  ///< of the identity plan: selection and validation
+    size_t n_selection = 0;     ///< items
+    size_t n_validation = 0;
+    bool operator==(const ReportMeasure&) const = default;
+};
+
+/// One plan that was tried; the identity plan is no row.
+struct ReportRow {
+    std::string flag;                   ///< what to write to get the plan: --repeat-layers "26,34"
+    std::string canonical;              ///< LayerPlan::canonical()
+    std::optional<int32_t> begin = {};  ///< of a single repeated block [begin, end): its cell
+    std::optional<int32_t> end = {};
+    double compute_ratio = 1.0;            ///< FLOPs per token, to the identity plan
+    double read_ratio = 1.0;               ///< weight bytes read per token
+    double kv_ratio = 1.0;                 ///< cache bytes; 1 where the identity has none
+    std::vector<ReportScore> scores = {};  ///< in the order of the measures
+    bool operator==(const ReportRow&) const = default;
+};
+
+/// Everything a report shows. The page and the JSON are made of this alone.
+struct ReportData {
+    std::string title;
+    std::string model;  ///< for people: name, architecture, types
+    std::string command = {};
+    int32_t n_layer = 0;
+    size_t n_plans_tried = 0;
+    double confidence = 0.95;  ///< of all intervals
+    std::vector<ReportMeasure> measures = {};
+    std::vector<ReportRow> rows = {};
+    std::vector<std::pair<std::string, std::string>> settings = {};
+    std::vector<std::string> notes = {};
+    bool operator==(const ReportData&) const = default;
+};
+
+/// RYS's "balanced" score, by rows: for each measure the row's difference to the identity plan, so
+/// turned that more is better, divided by how the differences of all rows spread around their mean
+/// (population standard deviation; below 1e-12 it counts as 1); then their sum. Depends on all
+/// rows. No value where a measure or its identity value is missing.
+std::vector<std::optional<double>> balanced_scores(const ReportData& data);
+
+/// Indices of the rows that no other row beats: none is at least as good in this measure and as
+/// cheap, and better in one of the two. By rising cost. Rows without the measure take no part.
+std::vector<size_t> pareto_front(const ReportData& data, size_t measure,
+                                 double ReportRow::*cost = &ReportRow::compute_ratio);
+
+/// The data as JSON, with what was computed of it; numbers that are not finite are null.
+std::string report_json(const ReportData& data);
+
+/// One HTML page that needs no other file and no network.
+std::string report_html(const ReportData& data);
+
+}  // namespace pleat
