@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 #include <utility>
 
 #include "base/error.h"
@@ -53,12 +52,6 @@ void check_memory(const LayerPlan& plan, const Model& model, const CacheSettings
     }
 }
 
-/// Two teams of threads on the same cores are many times slower than one after the other.
-std::mutex& compute_mutex() {
-    static std::mutex mutex;
-    return mutex;
-}
-
 }  // namespace
 
 Context::Context(std::shared_ptr<Model> model, LayerPlan plan, ContextSettings settings,
@@ -72,18 +65,14 @@ Context::Context(std::shared_ptr<Model> model, LayerPlan plan, ContextSettings s
       states_(plan_, model_->shape(), settings_.cache) {
     model_->load(plan_, progress);
 
-    const Globals& globals = model_->globals();
-    const Rope& rope = model_->hparams().layers.front().rope;
-    rope_factors_ = globals.rope_factors;
-    if (rope.longrope) {
-        const bool beyond = settings_.cache.n_ctx > static_cast<uint32_t>(rope.n_ctx_orig);
-        rope_factors_ = beyond ? globals.rope_factors_long : globals.rope_factors_short;
-    }
+    rope_factors_ = rope_factors(*model_, settings_.cache.n_ctx);
     // Recurrent layers take all sequences of a ubatch in step.
     split_ = full_.n_stream() > 1          ? Split::equal_consecutive
              : model_->hparams().delta_net ? Split::equal
                                            : Split::runs;
-    backends_ = make_backends();
+    // A graph with states runs to its end: half of the layers one ubatch ahead is no place to go on
+    // from.
+    if (states_.empty()) executor_.stop_by(cancelled_);
     reserve();
 }
 
@@ -100,36 +89,7 @@ void Context::reserve() {
                              .n_kv_window = window_.empty() ? 0 : window_.n_cells(),
                              .n_seqs = 1,
                              .first_state = 0};
-    const Graph graph = GraphBuilder(*model_, plan_, caches(), rope_factors_, largest).build();
-    std::vector<ggml_backend_t> backends;
-    std::vector<ggml_backend_buffer_type_t> types;
-    for (const ggml_backend_ptr& backend : backends_) {
-        backends.push_back(backend.get());
-        types.push_back(ggml_backend_get_default_buffer_type(backend.get()));
-        // A graph with states runs to its end: half of the layers one ubatch ahead is no place to
-        // go on from.
-        if (!states_.empty()) continue;
-        set_abort_callback(
-            backend.get(),
-            [](void* data) {
-                return static_cast<std::atomic<bool>*>(data)->load(std::memory_order_relaxed);
-            },
-            &cancelled_);
-    }
-    scheduler_.reset(
-        ggml_backend_sched_new(backends.data(), types.data(), static_cast<int>(backends.size()),
-                               static_cast<size_t>(ggml_graph_size(graph.nodes)), false, true));
-    if (!scheduler_ || !ggml_backend_sched_reserve(scheduler_.get(), graph.nodes)) {
-        fail("cannot allocate the compute buffer for {} tokens", n_ubatch);
-    }
-}
-
-uint64_t Context::compute_bytes() const {
-    uint64_t bytes = 0;
-    for (const ggml_backend_ptr& backend : backends_) {
-        bytes += ggml_backend_sched_get_buffer_size(scheduler_.get(), backend.get());
-    }
-    return bytes;
+    executor_.reserve(GraphBuilder(*model_, plan_, caches(), rope_factors_, largest).build());
 }
 
 void Context::check_sequence(int32_t sequence) const {
@@ -242,12 +202,11 @@ DecodeStatus Context::decode_chunk(std::span<const BatchToken> batch, size_t fir
                        .n_seqs = ubatch.n_seqs,
                        .first_state = first_state(ubatch)});
         set_inputs(graph, ubatch);
-        set_kv_inputs(graph.full, full_, ubatch, *full);
-        set_kv_inputs(graph.window, window_, ubatch, *window);
+        set_kv_inputs(graph.full, full_, kv_input_values(full_, ubatch, *full));
+        set_kv_inputs(graph.window, window_, kv_input_values(window_, ubatch, *window));
         const int n_threads =
             ubatch.n_tokens() == 1 ? settings_.n_threads : settings_.n_threads_batch;
-        for (const ggml_backend_ptr& backend : backends_) set_threads(backend.get(), n_threads);
-        if (!compute(graph)) return DecodeStatus::cancelled;
+        if (!executor_.compute(graph, n_threads)) return DecodeStatus::cancelled;
 
         for (size_t i = 0; i < ubatch.output_rows.size(); ++i) {
             const auto ubatch_row = static_cast<size_t>(ubatch.output_rows[i]);
@@ -266,33 +225,14 @@ DecodeStatus Context::decode_chunk(std::span<const BatchToken> batch, size_t fir
 
 const Graph& Context::graph_for(const GraphShape& shape) {
     if (graph_ && graph_->shape == shape) return *graph_;
-    ggml_backend_sched_reset(scheduler_.get());
-    graph_ = GraphBuilder(*model_, plan_, caches(), rope_factors_, shape).build();
+    graph_.reset();
+    Graph graph = GraphBuilder(*model_, plan_, caches(), rope_factors_, shape).build();
     ++n_graphs_built_;
-    if (!ggml_backend_sched_alloc_graph(scheduler_.get(), graph_->nodes)) {
-        graph_.reset();
-        fail("cannot allocate the compute buffer for {} tokens with {} outputs", shape.n_tokens,
-             shape.n_outputs);
-    }
+    executor_.allocate(graph);
     // Constant inputs live in the compute buffer too, where later nodes may reuse their memory, so
     // they are set with the others before every run.
+    graph_ = std::move(graph);
     return *graph_;
-}
-
-bool Context::compute(const Graph& graph) {
-    const std::lock_guard lock(compute_mutex());
-    const ggml_status status = ggml_backend_sched_graph_compute(scheduler_.get(), graph.nodes);
-    switch (status) {
-        case GGML_STATUS_SUCCESS:
-            return true;
-        case GGML_STATUS_ABORTED:
-            return false;
-        case GGML_STATUS_ALLOC_FAILED:
-            fail("out of memory while computing");
-        case GGML_STATUS_FAILED:
-            break;
-    }
-    fail("the backend failed to compute (status {})", static_cast<int>(status));
 }
 
 std::span<const float> Context::logits(size_t output) const {

@@ -13,6 +13,7 @@
 #include "cache/kv_cache.h"
 #include "cache/state_cache.h"
 #include "engine/batch.h"
+#include "engine/executor.h"
 #include "graph/builder.h"
 #include "graph/graph.h"
 #include "model/model.h"
@@ -83,7 +84,7 @@ class Context {
     void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
     uint64_t cache_bytes() const { return full_.bytes() + window_.bytes() + states_.bytes(); }
-    uint64_t compute_bytes() const;
+    uint64_t compute_bytes() const { return executor_.buffer_bytes(); }
     /// Graphs built so far: a test of reuse.
     uint64_t n_graphs_built() const { return n_graphs_built_; }
 
@@ -92,7 +93,6 @@ class Context {
     void check(std::span<const BatchToken> batch) const;
     DecodeStatus decode_chunk(std::span<const BatchToken> batch, size_t first_row);
     const Graph& graph_for(const GraphShape& shape);
-    bool compute(const Graph& graph);
     void reserve();
     Caches caches() const { return {.full = full_, .window = window_, .states = states_}; }
     using States = std::map<int32_t, std::vector<std::byte>>;  ///< by sequence
@@ -108,8 +108,7 @@ class Context {
     StateCache states_;
     ggml_tensor* rope_factors_ = nullptr;
     Split split_ = Split::runs;
-    std::vector<ggml_backend_ptr> backends_;
-    ggml_backend_sched_ptr scheduler_;
+    Executor executor_;
     std::optional<Graph> graph_;
     uint64_t n_graphs_built_ = 0;
     std::atomic<bool> cancelled_ = false;

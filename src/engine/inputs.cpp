@@ -64,51 +64,52 @@ void set_inputs(const Graph& graph, const Ubatch& ubatch) {
     set(graph.state_rows_written, std::vector<int64_t>(rows.begin(), rows.end()));
 }
 
-void set_kv_inputs(const KvInputs& inputs, const KvCache& cache, const Ubatch& ubatch,
-                   const Placement& placement) {
-    if (cache.empty()) return;
+KvInputValues kv_input_values(const KvCache& cache, const Ubatch& ubatch,
+                              const Placement& placement) {
+    KvInputValues values;
+    if (cache.empty()) return values;
     const uint32_t n_tokens = ubatch.n_tokens();
     const uint32_t n_stream_tokens = ubatch.n_stream_tokens();
-    const bool transposed = !cache.flash_attention();
     const int64_t n_cells = cache.n_cells();
     const int64_t n_embd_v = cache.n_embd_v();
-
-    std::vector<int64_t> k_cells(n_tokens);
-    std::vector<int64_t> v_cells(transposed ? static_cast<size_t>(n_tokens * n_embd_v) : 0);
-    const bool f16 = cache.flash_attention();
-    const size_t mask_size = static_cast<size_t>(inputs.n_kv) * n_tokens;
+    const size_t n_kv = placement.n_kv;
     const ggml_fp16_t zero = ggml_fp32_to_fp16(0.0F);
-    const ggml_fp16_t minus_infinity = ggml_fp32_to_fp16(-INFINITY);
-    std::vector<ggml_fp16_t> mask16(f16 ? mask_size : 0, minus_infinity);
-    std::vector<float> mask32(f16 ? 0 : mask_size, -INFINITY);
+    if (cache.flash_attention()) {
+        values.mask16.assign(n_kv * n_tokens, ggml_fp32_to_fp16(-INFINITY));
+    } else {
+        values.mask32.assign(n_kv * n_tokens, -INFINITY);
+        values.v_cells.resize(static_cast<size_t>(n_tokens * n_embd_v));
+    }
     for (uint32_t i = 0; i < n_tokens; ++i) {
         const int64_t stream = ubatch.first_stream + i / n_stream_tokens;
         const int64_t cell = placement.cells[i];
-        k_cells[i] = stream * n_cells + cell;
-        if (transposed) {
+        values.k_cells.push_back(stream * n_cells + cell);
+        if (!cache.flash_attention()) {
             for (int64_t channel = 0; channel < n_embd_v; ++channel) {
-                v_cells[static_cast<size_t>(i * n_embd_v + channel)] =
+                values.v_cells[static_cast<size_t>(i * n_embd_v + channel)] =
                     (stream * n_embd_v + channel) * n_cells + cell;
             }
         }
         const Cells& cells = cache.stream(static_cast<uint32_t>(stream));
-        const size_t row = static_cast<size_t>(i) * inputs.n_kv;
-        for (uint32_t j = 0; j < inputs.n_kv; ++j) {
+        const size_t row = i * n_kv;
+        for (uint32_t j = 0; j < n_kv; ++j) {
             if (!cells.visible(j, ubatch.sequences[i], ubatch.positions[i])) continue;
-            if (f16) {
-                mask16[row + j] = zero;
+            if (cache.flash_attention()) {
+                values.mask16[row + j] = zero;
             } else {
-                mask32[row + j] = 0.0F;
+                values.mask32[row + j] = 0.0F;
             }
         }
     }
-    set(inputs.k_cells, k_cells);
-    set(inputs.v_cells, transposed ? v_cells : k_cells);
-    if (f16) {
-        set(inputs.mask, mask16);
-    } else {
-        set(inputs.mask, mask32);
-    }
+    return values;
+}
+
+void set_kv_inputs(const KvInputs& inputs, const KvCache& cache, const KvInputValues& values) {
+    if (cache.empty()) return;
+    set(inputs.k_cells, values.k_cells);
+    set(inputs.v_cells, values.v_cells.empty() ? values.k_cells : values.v_cells);
+    set(inputs.mask, values.mask16);
+    set(inputs.mask, values.mask32);
     if (inputs.rotation_k != nullptr) set(inputs.rotation_k, hadamard(cache.rotation_k()));
     if (inputs.rotation_v != nullptr) set(inputs.rotation_v, hadamard(cache.rotation_v()));
 }

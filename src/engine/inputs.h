@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "cache/kv_cache.h"
 #include "cache/ubatch.h"
 #include "graph/graph.h"
@@ -9,8 +12,17 @@ namespace pleat {
 /// Fills what a graph reads of a ubatch: tokens, positions, wanted rows, rows of states.
 void set_inputs(const Graph& graph, const Ubatch& ubatch);
 
-/// Fills what the slots of one cache kind need: cells to write, mask, rotations.
-void set_kv_inputs(const KvInputs& inputs, const KvCache& cache, const Ubatch& ubatch,
-                   const Placement& placement);
+/// What the slots of one cache kind need, whichever graph reads it.
+struct KvInputValues {
+    std::vector<int64_t> k_cells;
+    std::vector<int64_t> v_cells;     ///< where V lies transposed; else as k_cells
+    std::vector<ggml_fp16_t> mask16;  ///< with flash attention
+    std::vector<float> mask32;        ///< without
+};
+
+KvInputValues kv_input_values(const KvCache& cache, const Ubatch& ubatch,
+                              const Placement& placement);
+/// Fills cells to write, mask and rotations.
+void set_kv_inputs(const KvInputs& inputs, const KvCache& cache, const KvInputValues& values);
 
 }  // namespace pleat

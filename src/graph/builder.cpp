@@ -8,8 +8,8 @@ namespace pleat {
 namespace {
 
 /// Nodes and leaves a graph may have: generous per pass, since a full graph aborts inside ggml.
-size_t node_capacity(const LayerPlan& plan, const Hparams& hparams) {
-    return 256 + plan.size() * (160 + 4 * size_t{hparams.n_expert_used});
+size_t node_capacity(size_t n_pass, const Hparams& hparams) {
+    return 256 + n_pass * (160 + 4 * size_t{hparams.n_expert_used});
 }
 
 }  // namespace
@@ -29,22 +29,29 @@ ggml_tensor* activate(ggml_context* c, Activation activation, ggml_tensor* gate,
     return nullptr;
 }
 
+ggml_tensor* rope_factors(const Model& model, uint32_t n_ctx) {
+    const Rope& rope = model.hparams().layers.front().rope;
+    const Globals& globals = model.globals();
+    if (!rope.longrope) return globals.rope_factors;
+    const bool beyond = n_ctx > static_cast<uint32_t>(rope.n_ctx_orig);
+    return beyond ? globals.rope_factors_long : globals.rope_factors_short;
+}
+
 GraphBuilder::GraphBuilder(const Model& model, const LayerPlan& plan, const Caches& caches,
-                           ggml_tensor* rope_factors, const GraphShape& shape)
+                           ggml_tensor* rope_factors, const GraphShape& shape, size_t n_pass)
     : model_(model), plan_(plan), caches_(caches), rope_factors_(rope_factors) {
-    const size_t capacity = node_capacity(plan, model.hparams());
+    const size_t capacity = node_capacity(n_pass, model.hparams());
     graph_.shape = shape;
     graph_.context.reset(ggml_init({.mem_size = capacity * ggml_tensor_overhead() +
                                                 ggml_graph_overhead_custom(capacity, false),
                                     .mem_buffer = nullptr,
                                     .no_alloc = true}));
-    if (!graph_.context) fail("out of memory for a graph of {} passes", plan.size());
+    if (!graph_.context) fail("out of memory for a graph of {} passes", n_pass);
     c_ = graph_.context.get();
     graph_.nodes = ggml_new_graph_custom(c_, capacity, false);
 }
 
-Graph GraphBuilder::build() {
-    graph_.tokens = input(GGML_TYPE_I32, graph_.shape.n_tokens);
+void GraphBuilder::add_inputs() {
     graph_.positions =
         input(GGML_TYPE_I32, int64_t{graph_.shape.n_tokens} * n_positions_per_token(hparams()));
     graph_.output_rows = input(GGML_TYPE_I32, graph_.shape.n_outputs);
@@ -54,17 +61,48 @@ Graph GraphBuilder::build() {
         graph_.state_rows = input(GGML_TYPE_I32, graph_.shape.n_seqs);
         graph_.state_rows_written = input(GGML_TYPE_I64, graph_.shape.n_seqs);
     }
+}
 
-    ggml_tensor* hidden = arch().embed(*this);
-    for (size_t i = 0; i < plan_.size(); ++i) {  // two passes may compare equal: "last" is a place
-        last_ = i + 1 == plan_.size();
-        hidden = apply_pass(plan_[i], hidden);
-    }
+void GraphBuilder::add_logits(ggml_tensor* hidden) {
     graph_.hidden = arch().final_norm(*this, hidden);
     ggml_set_output(graph_.hidden);
     graph_.logits = arch().logits(*this, graph_.hidden);
     ggml_set_output(graph_.logits);
     ggml_build_forward_expand(graph_.nodes, graph_.logits);
+}
+
+Graph GraphBuilder::build() {
+    graph_.tokens = input(GGML_TYPE_I32, graph_.shape.n_tokens);
+    add_inputs();
+    ggml_tensor* hidden = arch().embed(*this);
+    for (size_t i = 0; i < plan_.size(); ++i) {  // two passes may compare equal: "last" is a place
+        last_ = i + 1 == plan_.size();
+        hidden = apply_pass(plan_[i], hidden);
+    }
+    add_logits(hidden);
+    return std::move(graph_);
+}
+
+Graph GraphBuilder::build_embedding() {
+    graph_.tokens = input(GGML_TYPE_I32, graph_.shape.n_tokens);
+    graph_.residual = arch().embed(*this);
+    ggml_set_output(graph_.residual);
+    ggml_build_forward_expand(graph_.nodes, graph_.residual);
+    return std::move(graph_);
+}
+
+Graph GraphBuilder::build_pass(const Pass& pass, bool last) {
+    add_inputs();
+    last_ = last;
+    graph_.residual_in = input(GGML_TYPE_F32, hparams().n_embd, graph_.shape.n_tokens);
+    ggml_tensor* const hidden = apply_pass(pass, graph_.residual_in);
+    if (last) {
+        add_logits(hidden);
+    } else {
+        graph_.residual = hidden;
+        ggml_set_output(graph_.residual);
+        ggml_build_forward_expand(graph_.nodes, graph_.residual);
+    }
     return std::move(graph_);
 }
 

@@ -29,6 +29,9 @@ ggml_tensor* activate(ggml_context* c, Activation activation, ggml_tensor* gate,
 /// of positions holds as many runs of n_tokens.
 uint32_t n_positions_per_token(const Hparams& hparams);
 
+/// The frequency factors of the model for contexts of n_ctx tokens; null when it has none.
+ggml_tensor* rope_factors(const Model& model, uint32_t n_ctx);
+
 /// Q, K and V of one pass: [head_dim, n_head or n_head_kv, n_tokens]. A shared-KV consumer has Q
 /// alone.
 struct Qkv {
@@ -41,9 +44,12 @@ struct Qkv {
 /// bits.
 class GraphBuilder {
   public:
-    /// `rope_factors`: F32 [n_rot/2] or null.
+    /// `rope_factors`: F32 [n_rot/2] or null; `n_pass`: how many passes the graph will hold.
     GraphBuilder(const Model& model, const LayerPlan& plan, const Caches& caches,
-                 ggml_tensor* rope_factors, const GraphShape& shape);
+                 ggml_tensor* rope_factors, const GraphShape& shape, size_t n_pass);
+    GraphBuilder(const Model& model, const LayerPlan& plan, const Caches& caches,
+                 ggml_tensor* rope_factors, const GraphShape& shape)
+        : GraphBuilder(model, plan, caches, rope_factors, shape, plan.size()) {}
 
     const Hparams& hparams() const { return model_.hparams(); }
     const LayerHparams& hparams(const Pass& pass) const {
@@ -97,6 +103,10 @@ class GraphBuilder {
 
     /// The whole graph along the plan.
     Graph build();
+    /// The residual stream before the first pass, from tokens.
+    Graph build_embedding();
+    /// One pass from residual stream to residual stream; the last one of a path to logits.
+    Graph build_pass(const Pass& pass, bool last);
 
   private:
     ggml_tensor* input(ggml_type type, int64_t ne0, int64_t ne1 = 1, int64_t ne2 = 1,
@@ -108,6 +118,8 @@ class GraphBuilder {
                         int64_t head_dim);
     ggml_tensor* view_v(const KvCache& cache, const KvInputs& inputs, int32_t slot,
                         int64_t head_dim, int64_t n_head_kv);
+    void add_inputs();
+    void add_logits(ggml_tensor* hidden);
     ggml_tensor* read_states(ggml_tensor* all);
     void write_states(ggml_tensor* all, ggml_tensor* states);
     ggml_tensor* apply_pass(const Pass& pass, ggml_tensor* hidden);

@@ -40,6 +40,8 @@ struct Graph {
     ggml_tensor* tokens = nullptr;       ///< I32 [n_tokens]
     ggml_tensor* positions = nullptr;    ///< I32 [n_tokens]; IMROPE four runs of n_tokens
     ggml_tensor* output_rows = nullptr;  ///< I32 [n_outputs]
+    ggml_tensor* residual_in = nullptr;  ///< of a graph of one pass: F32 [n_embd, n_tokens]
+    ggml_tensor* residual = nullptr;     ///< and what the pass makes of it, unless it is the last
     KvInputs full;
     KvInputs window;
     ggml_tensor* state_rows = nullptr;          ///< I32 [n_seqs]: states to read

@@ -1,0 +1,175 @@
+#include "lab/scorer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "lab/perplexity.h"
+
+namespace pleat {
+namespace {
+
+/// Probes of about one length run together, filled up to a multiple of this at their end, where
+/// nothing looks back at what was filled in.
+constexpr size_t length_step = 32;
+
+int32_t likeliest(std::span<const float> logits) {
+    return static_cast<int32_t>(std::ranges::max_element(logits) - logits.begin());
+}
+
+/// One sequence under one plan: per measure of its source, items.
+using SequenceScores = std::vector<ItemScores>;
+
+/// Adds to the last item of a text, or begins the next one.
+void add_token(ItemScores& items, size_t n_before, double value) {
+    if (n_before % Workload::text_item_tokens == 0) {
+        items.sum.push_back(0.0);
+        items.weight.push_back(0.0);
+    }
+    items.sum.back() += value;
+    items.weight.back() += 1.0;
+}
+
+class Rows {
+  public:
+    Rows(std::span<const float> logits, size_t n_rows)
+        : logits_(logits), n_vocab_(logits.size() / n_rows) {}
+    std::span<const float> operator[](size_t row) const {
+        return logits_.subspan(row * n_vocab_, n_vocab_);
+    }
+
+  private:
+    std::span<const float> logits_;
+    size_t n_vocab_;
+};
+
+SequenceScores score_text(const ScoredSequence& sequence, const Rows& plan, const Rows& reference,
+                          bool is_reference) {
+    SequenceScores scores(3);
+    size_t n = 0;
+    for (size_t row = 0; row < sequence.targets.size(); ++row) {
+        const int32_t target = sequence.targets[row];
+        if (target < 0) continue;
+        add_token(scores[0], n, negative_log_likelihood(plan[row], target));
+        add_token(scores[1], n, is_reference ? 0.0 : kl_divergence(reference[row], plan[row]));
+        const bool same = is_reference || likeliest(plan[row]) == likeliest(reference[row]);
+        add_token(scores[2], n, same ? 1.0 : 0.0);
+        ++n;
+    }
+    return scores;
+}
+
+SequenceScores score_probe(const ScoredSequence& sequence, const Rows& plan) {
+    bool exact = true;
+    double nll = 0.0;
+    for (size_t row = 0; row < sequence.targets.size(); ++row) {
+        exact = exact && likeliest(plan[row]) == sequence.targets[row];
+        nll += negative_log_likelihood(plan[row], sequence.targets[row]);
+    }
+    SequenceScores scores(2);
+    scores[0] = {.sum = {exact ? 1.0 : 0.0}, .weight = {1.0}};
+    scores[1] = {.sum = {nll}, .weight = {static_cast<double>(sequence.targets.size())}};
+    return scores;
+}
+
+void append(ItemScores& to, const ItemScores& from) {
+    to.sum.insert(to.sum.end(), from.sum.begin(), from.sum.end());
+    to.weight.insert(to.weight.end(), from.weight.begin(), from.weight.end());
+}
+
+}  // namespace
+
+double log_sum_exp(std::span<const float> logits) {
+    const double greatest = *std::ranges::max_element(logits);
+    double sum = 0.0;
+    for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - greatest);
+    return greatest + std::log(sum);
+}
+
+double kl_divergence(std::span<const float> reference, std::span<const float> plan) {
+    const double lse_reference = log_sum_exp(reference);
+    const double lse_plan = log_sum_exp(plan);
+    double sum = 0.0;
+    for (size_t i = 0; i < reference.size(); ++i) {
+        const double log_p = static_cast<double>(reference[i]) - lse_reference;
+        const double log_q = static_cast<double>(plan[i]) - lse_plan;
+        sum += std::exp(log_p) * (log_p - log_q);
+    }
+    // Rounding may leave a tiny negative number where the two are equal.
+    return std::max(sum, 0.0);
+}
+
+Scorer::Scorer(std::shared_ptr<Model> model, SweepSettings settings)
+    : model_(std::move(model)), settings_(settings) {}
+
+PlanScores Scorer::score(const std::vector<LayerPlan>& plans, const Workload& workload,
+                         std::span<const size_t> sequences, const Progress& progress) const {
+    std::vector<size_t> wanted(sequences.begin(), sequences.end());
+    if (wanted.empty()) {
+        for (size_t i = 0; i < workload.sequences().size(); ++i) wanted.push_back(i);
+    }
+    std::map<size_t, std::vector<size_t>> by_length;  // positions in `wanted`
+    uint64_t total = 0;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+        const ScoredSequence& sequence = workload.sequences().at(wanted[i]);
+        const size_t n = sequence.item.tokens.size();
+        const size_t length = workload.is_text(sequence.source)
+                                  ? n
+                                  : (n + length_step - 1) / length_step * length_step;
+        by_length[length].push_back(i);
+        total += length;
+    }
+
+    std::vector<std::vector<SequenceScores>> found(plans.size(),
+                                                   std::vector<SequenceScores>(wanted.size()));
+    Sweep sweep(model_, plans, settings_);
+    PlanScores result;
+    uint64_t done = 0;
+    for (const auto& [length, members] : by_length) {
+        std::vector<SweepItem> items;
+        for (const size_t i : members) {
+            SweepItem item = workload.sequences()[wanted[i]].item;
+            item.tokens.resize(length, item.tokens.back());
+            items.push_back(std::move(item));
+        }
+        std::map<size_t, std::vector<float>> references;  // logits of the items under way
+        const auto on_logits = [&](size_t plan, size_t item, std::span<const float> logits) {
+            const ScoredSequence& sequence = workload.sequences()[wanted[members[item]]];
+            const Rows rows(logits, sequence.item.rows.size());
+            SequenceScores& target = found[plan][members[item]];
+            if (!workload.is_text(sequence.source)) {
+                target = score_probe(sequence, rows);
+                return;
+            }
+            if (plan == 0) references[item].assign(logits.begin(), logits.end());
+            target = score_text(sequence, rows,
+                                Rows(references.at(item), sequence.item.rows.size()), plan == 0);
+        };
+        const auto on_done = [&](size_t, size_t) { references.clear(); };
+        const auto report = [&](uint64_t n, uint64_t of) {
+            if (!progress) return true;
+            const double part = static_cast<double>(length * members.size()) *
+                                static_cast<double>(n) / static_cast<double>(of);
+            return progress((static_cast<double>(done) + part) / static_cast<double>(total));
+        };
+        if (!sweep.run(items, on_logits, on_done, report)) {
+            result.complete = false;
+            return result;
+        }
+        done += length * members.size();
+    }
+    result.peak_bytes = sweep.peak_bytes();
+    for (const auto& plan : found) {
+        auto& scores = result.by_plan.emplace_back(workload.measures().size());
+        for (size_t i = 0; i < wanted.size(); ++i) {
+            const size_t source = workload.sequences()[wanted[i]].source;
+            const size_t first = workload.first_measure(source);
+            for (size_t m = 0; m < plan[i].size(); ++m) append(scores[first + m], plan[i][m]);
+        }
+    }
+    return result;
+}
+
+}  // namespace pleat

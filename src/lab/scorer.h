@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/scores.h"
+#include "lab/sweep.h"
+#include "lab/workload.h"
+
+namespace pleat {
+
+/// Scores of some plans: [plan][measure], measures as the workload names them.
+struct PlanScores {
+    std::vector<std::vector<ItemScores>> by_plan;
+    uint64_t peak_bytes = 0;  ///< of residual streams
+    bool complete = true;     ///< false: stopped by the caller, and then there are no scores
+};
+
+/// Gives numbers to plans, many at once.
+///
+/// - nll: negative log-likelihood of the next token, nats; its exp is the perplexity
+/// - kl: Kullback-Leibler divergence of the plan's next-token distribution from the reference's,
+///   sum p_ref log(p_ref / p_plan), nats (Kullback and Leibler 1951)
+/// - top1: 1 where the plan's likeliest token is the reference's
+/// - exact: 1 where every token of the answer is the likeliest
+/// - answer_nll: negative log-likelihood of the answer, by token
+///
+/// All sums in double. A score does not depend on which other plans are scored, but for the
+/// rounding of kernels that see another number of rows (Sweep says where there is none).
+class Scorer {
+  public:
+    Scorer(std::shared_ptr<Model> model, SweepSettings settings);
+
+    /// Fraction of the work done; false stops.
+    using Progress = std::function<bool(double fraction)>;
+
+    /// Scores plans on some of the workload's sequences (all when `sequences` is empty). The first
+    /// plan is the reference of kl and top1.
+    PlanScores score(const std::vector<LayerPlan>& plans, const Workload& workload,
+                     std::span<const size_t> sequences = {}, const Progress& progress = {}) const;
+
+    const SweepSettings& settings() const { return settings_; }
+
+  private:
+    std::shared_ptr<Model> model_;
+    SweepSettings settings_;
+};
+
+/// log of the sum of exponentials of a row of logits, in double.
+double log_sum_exp(std::span<const float> logits);
+
+/// KL(reference || plan) in nats of two rows of logits.
+double kl_divergence(std::span<const float> reference, std::span<const float> plan);
+
+}  // namespace pleat

@@ -1,0 +1,113 @@
+#include "lab/workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "generate/prompt.h"
+#include "text/chat_template.h"
+
+namespace pleat {
+
+size_t Workload::source(const std::string& name, bool text) {
+    for (size_t i = 0; i < sources_.size(); ++i) {
+        if (sources_[i].name == name && sources_[i].text == text) return i;
+    }
+    sources_.push_back({name, text});
+    return sources_.size() - 1;
+}
+
+void Workload::add_text(const std::string& name, std::span<const int32_t> tokens, uint32_t n_ctx,
+                        int32_t bos, size_t max_chunks) {
+    if (tokens.size() < 2 * size_t{n_ctx}) {
+        fail("text {} has {} tokens, but chunks of {} need at least {}; use a longer text or a "
+             "smaller -c",
+             name, tokens.size(), n_ctx, 2 * size_t{n_ctx});
+    }
+    const size_t own = source(name, true);
+    const size_t n_chunks = std::min(max_chunks, tokens.size() / n_ctx);
+    for (size_t c = 0; c < n_chunks; ++c) {
+        const auto chunk = tokens.subspan(c * n_ctx, n_ctx);
+        ScoredSequence sequence{.id = fmt::format("{}:{}", name, c), .source = own};
+        sequence.item.tokens.assign(chunk.begin(), chunk.end());
+        if (bos >= 0) sequence.item.tokens.front() = bos;
+        for (uint32_t i = n_ctx / 2; i < n_ctx; ++i) {
+            // The last token predicts one of the next chunk, so it is not scored; its logits are
+            // asked for all the same, since row counts decide bits.
+            sequence.item.rows.push_back(static_cast<int32_t>(i));
+            sequence.targets.push_back(i + 1 < n_ctx ? chunk[i + 1] : -1);
+        }
+        sequences_.push_back(std::move(sequence));
+    }
+}
+
+void Workload::add_probes(std::span<const Probe> probes, const Tokenizer& tokenizer) {
+    std::optional<ChatTemplate> chat;
+    for (const Probe& probe : probes) {
+        if (probe.answer.empty()) {
+            fail("probe {} has no one answer, so its likelihood says nothing; score it by "
+                 "generation",
+                 probe.id);
+        }
+        std::vector<int32_t> prompt;
+        if (!probe.is_chat()) {
+            prompt = prompt_tokens(tokenizer, probe.prompt);
+        } else {
+            if (!chat) chat.emplace(ChatTemplate::of(tokenizer));
+            prompt = chat_prompt_tokens(tokenizer, *chat, probe.messages);
+        }
+        const std::vector<int32_t> answer = tokenizer.tokenize(probe.answer, false, false);
+        if (answer.empty()) fail("probe {}: the answer \"{}\" has no tokens", probe.id, probe.answer);
+        ScoredSequence sequence{.id = probe.id, .source = source(probe.kind, false)};
+        for (size_t i = 0; i < answer.size(); ++i) {
+            sequence.item.rows.push_back(static_cast<int32_t>(prompt.size() + i) - 1);
+            sequence.targets.push_back(answer[i]);
+        }
+        sequence.item.tokens = prompt;
+        // What the last token of the answer would predict is nobody's question.
+        sequence.item.tokens.insert(sequence.item.tokens.end(), answer.begin(), answer.end() - 1);
+        sequences_.push_back(std::move(sequence));
+    }
+}
+
+std::vector<std::string> Workload::ids() const {
+    std::vector<std::string> ids;
+    for (const ScoredSequence& sequence : sequences_) ids.push_back(sequence.id);
+    return ids;
+}
+
+std::vector<Measure> Workload::measures() const {
+    const auto n_text = std::ranges::count_if(sources_, [](const Source& s) { return s.text; });
+    std::vector<Measure> list;
+    for (const Source& s : sources_) {
+        if (s.text) {
+            const std::string suffix = n_text > 1 ? ":" + s.name : "";
+            list.push_back({"nll" + suffix, false});
+            list.push_back({"kl" + suffix, false});
+            list.push_back({"top1" + suffix, true});
+        } else {
+            list.push_back({"exact:" + s.name, true});
+            list.push_back({"answer_nll:" + s.name, false});
+        }
+    }
+    return list;
+}
+
+size_t Workload::first_measure(size_t source) const {
+    size_t n = 0;
+    for (size_t i = 0; i < source; ++i) n += sources_[i].text ? 3 : 2;
+    return n;
+}
+
+size_t Workload::n_targets() const {
+    size_t n = 0;
+    for (const ScoredSequence& sequence : sequences_) {
+        n += static_cast<size_t>(std::ranges::count_if(
+            sequence.targets, [](int32_t target) { return target >= 0; }));
+    }
+    return n;
+}
+
+}  // namespace pleat

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lab/probes.h"
+#include "lab/scores.h"
+#include "lab/sweep.h"
+#include "text/tokenizer.h"
+
+namespace pleat {
+
+/// One sequence whose next tokens are scored under every plan.
+struct ScoredSequence {
+    std::string id;  ///< decides whether it belongs to selection or validation
+    SweepItem item;
+    std::vector<int32_t> targets;  ///< by row: the token that should come next, -1 = not scored
+    size_t source = 0;             ///< which text or kind of probe it belongs to
+};
+
+/// What plans are scored on by reading alone: texts, and probes whose answers are given. The answer
+/// of a probe counts as right when every token of it is the likeliest after those before, which is
+/// what greedy generation would have said.
+class Workload {
+  public:
+    /// Scored tokens of a text that make one item of statistics.
+    static constexpr size_t text_item_tokens = 32;
+
+    /// By the rule of stock's perplexity tool: chunks of n_ctx tokens, the first token of each
+    /// replaced by `bos` unless negative, the second half scored. Measures "nll", "kl" and "top1",
+    /// with ":name" behind when there are several texts. Throws Error when the text is too short.
+    void add_text(const std::string& name, std::span<const int32_t> tokens, uint32_t n_ctx,
+                  int32_t bos, size_t max_chunks = SIZE_MAX);
+    /// Measures "exact:KIND" and "answer_nll:KIND" for every kind. Probes for chat need the model's
+    /// template; without one they are an Error, as are those without a fixed answer.
+    void add_probes(std::span<const Probe> probes, const Tokenizer& tokenizer);
+
+    const std::vector<ScoredSequence>& sequences() const { return sequences_; }
+    std::vector<std::string> ids() const;
+    /// In the order of scores.
+    std::vector<Measure> measures() const;
+    /// Measures of a source, first index in measures().
+    size_t first_measure(size_t source) const;
+    bool is_text(size_t source) const { return sources_[source].text; }
+    /// Scored tokens over all sequences.
+    size_t n_targets() const;
+
+  private:
+    struct Source {
+        std::string name;
+        bool text = false;
+    };
+    size_t source(const std::string& name, bool text);
+
+    std::vector<ScoredSequence> sequences_;
+    std::vector<Source> sources_;
+};
+
+}  // namespace pleat
