@@ -33,9 +33,9 @@ struct EqReference {
 /// (with its leading space), or messages for the model's chat template. A chat probe may have a
 /// prompt too: the same conversation as one model's template would write it.
 struct Probe {
-    std::string id;
-    std::string kind;   ///< "arithmetic", "retrieval", "rys_math", ...; scored as "probe:<kind>"
-    std::string sub{};  ///< the form within a kind; may be empty
+    std::string id{};
+    std::string kind{};  ///< "arithmetic", "retrieval", "rys_math", ...; scored as "probe:<kind>"
+    std::string sub{};   ///< the form within a kind; may be empty
     std::string prompt{};
     std::vector<ChatMessage> messages{};
     std::string answer{};                ///< digits for rys_math; empty for rys_eq
@@ -72,6 +72,10 @@ std::vector<Probe> read_probe_file(const std::string& path, const ProbeOptions& 
 /// The same from text; `path` is for messages.
 std::vector<Probe> parse_probe_file(std::string_view text, const std::string& path,
                                     const ProbeOptions& options = {});
+
+/// Tokens enough for the answer of a probe and to see that it ended: one for each of its bytes, and
+/// some more.
+int32_t usual_new_tokens(const Probe& probe);
 
 /// The probes as JSON Lines, in a fixed order of fields. Only for kinds that such a file can say:
 /// parsing it gives equal probes. Throws Error for RYS probes.
