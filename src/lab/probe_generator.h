@@ -27,9 +27,12 @@ std::vector<Probe> logic_probes(uint64_t seed, size_t n);
 /// file in RYS's math format.
 std::string guess_file(uint64_t seed, size_t n);
 
-/// What data/probes/ holds.
-inline constexpr uint64_t shipped_seed = 20261;
-inline constexpr size_t n_shipped = 150;
-inline constexpr size_t n_shipped_guesses = 60;
+/// What data/probes/ holds: JSON Lines of the three kinds, and math_guess.json in RYS's format.
+/// lab/probe_files_main.cpp writes them.
+struct ShippedFile {
+    std::string name;
+    std::string text;
+};
+std::vector<ShippedFile> shipped_probe_files();
 
 }  // namespace pleat
