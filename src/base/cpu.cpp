@@ -20,4 +20,15 @@ int physical_cores() {
     return static_cast<int>(cores.empty() ? n_cpu : cores.size());
 }
 
+std::string cpu_name() {
+    std::ifstream info("/proc/cpuinfo");
+    for (std::string line; std::getline(info, line);) {
+        const size_t colon = line.find(": ");
+        if (line.starts_with("model name") && colon != std::string::npos) {
+            return line.substr(colon + 2);
+        }
+    }
+    return {};
+}
+
 }  // namespace pleat

@@ -24,7 +24,7 @@ struct BakeCommand {
     void run() const {
         const std::string out = model.more(0, "OUT.gguf, the file to write,");
         const auto file = open_model(model.model());
-        const LayerPlan layer_plan = plan.resolve(file->shape());
+        const LayerPlan layer_plan = plan.resolve(*file);
         for (const std::string& warning : layer_plan.warnings()) {
             fmt::print(stderr, "warning: {}\n", warning);
         }

@@ -119,11 +119,11 @@ struct BenchCommand {
                  .read_bytes = cost.weight_read_bytes});
         };
         if (specs.empty()) {
-            LayerPlan layer_plan = plan.resolve(shape);
+            LayerPlan layer_plan = plan.resolve(*file);
             std::string name = layer_plan.is_identity() ? "" : layer_plan.canonical();
             add(std::move(name), std::move(layer_plan));
         }
-        for (const std::string& spec : specs) add(spec, resolve_spec(spec, "--spec", shape));
+        for (const std::string& spec : specs) add(spec, plan.resolve_spec(spec, "--spec", *file));
         return candidates;
     }
 

@@ -38,7 +38,7 @@ Loaded load_context(const ModelArgument& model, const PlanOptions& plan,
     loaded.model = open_model(model.model(), options.model_options());
     ContextSettings settings = options.settings(loaded.model->shape());
     if (adjust) adjust(settings);
-    LayerPlan layer_plan = plan.resolve(loaded.model->shape());
+    LayerPlan layer_plan = plan.resolve(*loaded.model);
     if (!options.quiet()) {
         for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
         fmt::print(stderr, "{}", load_log(layer_plan, loaded.model->shape(), settings.cache));

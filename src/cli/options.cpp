@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "cli/numbers.h"
+#include "lab/fingerprint.h"
 #include "model/backend.h"
 #include "plan_file/plan_file.h"
 
@@ -97,24 +98,37 @@ void PlanOptions::add(CLI::App& app) {
     option("--drop-ffn", flags_.drop_ffn, "Layers that lose their FFN in every pass");
     app.add_option("--plan", file_, "A plan file: Pleat profile, mergekit passthrough, block list")
         ->group("Layer plan");
+    app.add_flag("--strict-profile", strict_profile_,
+                 "Refuse a profile that was made for other weights of the same shape")
+        ->group("Layer plan");
 }
 
-LayerPlan PlanOptions::resolve(const ModelShape& shape) const {
+LayerPlan PlanOptions::resolve(const Model& model) const {
     const Spec spec = parse_flags(flags_);
-    if (!file_) return LayerPlan::resolve(spec, shape);
+    if (!file_) return LayerPlan::resolve(spec, model.shape());
     if (file_->empty()) fail("--plan is empty, expected the name of a plan file");
     if (!spec.identity()) {
         fail("--plan {} goes with no other plan flag: the file says the whole plan", *file_);
     }
-    return resolve_spec("@" + *file_, "--plan", shape);
+    return resolve_spec("@" + *file_, "--plan", model);
 }
 
-LayerPlan resolve_spec(const std::string& text, std::string_view flag, const ModelShape& shape) {
-    if (!text.starts_with('@')) return LayerPlan::resolve(parse_spec(text, flag), shape);
+LayerPlan PlanOptions::resolve_spec(const std::string& text, std::string_view flag,
+                                    const Model& model) const {
+    if (!text.starts_with('@')) return LayerPlan::resolve(parse_spec(text, flag), model.shape());
     const std::string path = text.substr(1);
     const PlanFile file = read_plan_file(path);
-    if (file.model) check_model(*file.model, shape, path);
-    return LayerPlan::resolve(file.spec, shape);
+    if (file.model) {
+        const ProfileCheck check = strict_profile_ ? ProfileCheck::strict : ProfileCheck::warn;
+        // Hashes take longer than the rest of `pleat plan`, and not every profile states them.
+        const Fingerprint found = file.model->has_hashes()
+                                      ? fingerprint_of(model.file(), model.shape())
+                                      : shape_fingerprint(model.shape());
+        for (const std::string& warning : check_model(*file.model, found, path, check)) {
+            fmt::print(stderr, "warning: {}\n", warning);
+        }
+    }
+    return LayerPlan::resolve(file.spec, model.shape());
 }
 
 void ContextOptions::add(CLI::App& app, bool with_context_size) {

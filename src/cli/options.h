@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/context.h"
@@ -31,20 +32,23 @@ class ModelArgument {
     size_t n_more_ = 0;
 };
 
-/// --repeat-layers, --layers, --drop-attention, --drop-ffn, --skip-layers, --plan.
+/// --repeat-layers, --layers, --drop-attention, --drop-ffn, --skip-layers, --plan,
+/// --strict-profile.
 class PlanOptions {
   public:
     void add(CLI::App& app);
-    /// Parses the flags and resolves them against the model. Throws Error.
-    LayerPlan resolve(const ModelShape& shape) const;
+    /// Parses the flags and resolves them against the model. Throws Error; a profile that was made
+    /// for other weights of the model's shape is a warning on stderr, or an Error when strict.
+    LayerPlan resolve(const Model& model) const;
+    /// The same of a one-line SPEC that the command takes beside the plan flags.
+    LayerPlan resolve_spec(const std::string& text, std::string_view flag,
+                           const Model& model) const;
 
   private:
     PlanFlags flags_;
     std::optional<std::string> file_;
+    bool strict_profile_ = false;
 };
-
-/// One-line SPEC (docs/plans.md): `@file` is a plan file, anything else a spec's text.
-LayerPlan resolve_spec(const std::string& text, std::string_view flag, const ModelShape& shape);
 
 /// Context, threads, cache types, as llama.cpp names them.
 class ContextOptions {

@@ -25,7 +25,7 @@ struct PlanCommand {
         const auto file = open_model(model.model());
         const ModelShape& shape = file->shape();
         const LayerPlan resolved =
-            spec.empty() ? plan.resolve(shape) : resolve_spec(spec, "--spec", shape);
+            spec.empty() ? plan.resolve(*file) : plan.resolve_spec(spec, "--spec", *file);
         CacheSettings settings = context.settings(shape).cache;
         settings.n_seq = n_seq;
         if (json) {

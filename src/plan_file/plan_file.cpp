@@ -62,14 +62,6 @@ nlohmann::json parse_json(std::string_view text, const std::string& path) {
     }
 }
 
-template <typename T, typename U>
-void check_field(const T& made_for, const U& has, const std::string& path, const char* what,
-                 const char* field) {
-    if (std::cmp_equal(made_for, has)) return;
-    fail("{}: made for {} {}, this model has {} (field model.{})", path, made_for, what, has,
-         field);
-}
-
 }  // namespace
 
 PlanFile read_plan_file(const std::string& path) {
@@ -90,16 +82,6 @@ PlanFile parse_plan_file(std::string_view text, const std::string& path) {
     // Every JSON is a YAML too.
     if (json.contains("slices")) return {.spec = read_mergekit(text, path), .model = {}};
     fail("{}: not a plan; a profile has the field pleat_profile, a mergekit file has slices", path);
-}
-
-void check_model(const ModelCheck& made_for, const ModelShape& shape, const std::string& path) {
-    if (made_for.architecture != shape.architecture) {
-        fail("{}: made for the architecture {}, this model is {} (field model.architecture)", path,
-             made_for.architecture, shape.architecture);
-    }
-    check_field(made_for.n_layer, shape.n_layer, path, "layers", "n_layer");
-    check_field(made_for.n_embd, shape.n_embd, path, "values per hidden state", "n_embd");
-    check_field(made_for.n_vocab, shape.n_vocab, path, "tokens in the vocabulary", "n_vocab");
 }
 
 }  // namespace pleat

@@ -5,23 +5,14 @@
 #include <string>
 #include <string_view>
 
-#include "plan/shape.h"
 #include "plan/spec.h"
+#include "plan_file/fingerprint.h"
 
 namespace pleat {
 
-/// The model that a profile was made for.
-struct ModelCheck {
-    std::string architecture;
-    int64_t n_layer = 0;
-    int64_t n_embd = 0;
-    int64_t n_vocab = 0;
-    bool operator==(const ModelCheck&) const = default;
-};
-
 struct PlanFile {
     Spec spec;
-    std::optional<ModelCheck> model;  ///< only a profile names one, and not every profile
+    std::optional<Fingerprint> model;  ///< only a profile names one, and not every profile
 };
 
 /// The version of the profile's schema that is read and written.
@@ -33,8 +24,5 @@ PlanFile read_plan_file(const std::string& path);
 
 /// The same from text; `path` is for messages.
 PlanFile parse_plan_file(std::string_view text, const std::string& path);
-
-/// Throws Error that names the first field in which the model is another.
-void check_model(const ModelCheck& made_for, const ModelShape& shape, const std::string& path);
 
 }  // namespace pleat

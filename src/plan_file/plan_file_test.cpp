@@ -21,6 +21,10 @@ std::string slices(const std::string& rest) {
     return "merge_method: passthrough\nslices:\n" + rest;
 }
 
+Fingerprint made_for(int64_t n_layer, int64_t n_embd, int64_t n_vocab) {
+    return {.architecture = "llama", .n_layer = n_layer, .n_embd = n_embd, .n_vocab = n_vocab};
+}
+
 TEST(Mergekit, SlicesAreConcatenatedHalfOpenRanges) {
     const Spec spec = spec_of(slices(R"(
   - sources:
@@ -128,7 +132,7 @@ TEST(Profile, HoldsAPlanAndPerhapsTheModelItWasMadeFor) {
             "n_embd": 256, "n_vocab": 512}})",
         "p");
     EXPECT_TRUE(full.spec.identity());
-    EXPECT_EQ(full.model, (ModelCheck{"llama", 64, 256, 512}));
+    EXPECT_EQ(full.model, made_for(64, 256, 512));
 }
 
 TEST(Profile, UnknownSchemasAndFieldsAreRefusedByName) {
@@ -139,37 +143,36 @@ TEST(Profile, UnknownSchemasAndFieldsAreRefusedByName) {
     EXPECT_EQ(error(R"({"pleat_profile": 1})"), "plan.txt: the field plan is missing");
     EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": 3})"),
               "plan.txt: the field plan is not a text");
-    EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "", "seed": 1})"),
-              "plan.txt: the field seed is not known; fields are pleat_profile, plan, model");
+    EXPECT_EQ(
+        error(R"({"pleat_profile": 1, "plan": "", "seed": 1})"),
+        "plan.txt: the field seed is not known; fields are pleat_profile, plan, model, measures, "
+        "data, n_plans_tried, curve, settings, provenance, source, notes, extra");
     EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "", "model": []})"),
               "plan.txt: the field model is not an object");
     EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "", "model": {"architecture": "llama"}})"),
               "plan.txt, model: the field n_layer is missing");
     EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "", "model": {"size": 1}})"),
               "plan.txt, model: the field size is not known; fields are architecture, n_layer, "
-              "n_embd, n_vocab");
+              "n_layer_nextn, n_embd, n_vocab, tokenizer_sha256, tensor_types, "
+              "tensor_types_sha256, content_sha256, file_type, name");
+    EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "", "measures": {}})"),
+              "plan.txt: the field measures is not a list");
+    EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "", "provenance": 1})"),
+              "plan.txt: the field provenance is not an object");
+    EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "", "n_plans_tried": -1})"),
+              "plan.txt: the field n_plans_tried is not a whole number >= 0");
+    EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "", "model": {"architecture": "llama",
+                        "n_layer": 4, "content_sha256": "12AB"}})"),
+              "plan.txt, model: the field content_sha256 is not 64 hex digits in lower case");
     EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "2,4;"})"),
               "plan.txt \"2,4;\": an empty block (character 5) is not allowed; put ; only between "
               "blocks");
 }
 
-TEST(Profile, AnotherModelIsRefusedByField) {
-    const ModelShape shape = llama_shape();
-    const auto check = [&](const ModelCheck& made_for) {
-        return error_of([&] { check_model(made_for, shape, "deep.json"); });
-    };
-    EXPECT_EQ(check({"llama", 64, 256, 512}), "no error");
-    EXPECT_EQ(check({"llama", 48, 256, 512}),
-              "deep.json: made for 48 layers, this model has 64 (field model.n_layer)");
-    EXPECT_EQ(check({"qwen3", 64, 256, 512}),
-              "deep.json: made for the architecture qwen3, this model is llama (field "
-              "model.architecture)");
-    EXPECT_EQ(check({"llama", 64, 128, 512}),
-              "deep.json: made for 128 values per hidden state, this model has 256 (field "
-              "model.n_embd)");
-    EXPECT_EQ(check({"llama", 64, 256, 4294967808}),
-              "deep.json: made for 4294967808 tokens in the vocabulary, this model has 512 (field "
-              "model.n_vocab)");
+TEST(Profile, WhatOthersAddIsTheirs) {
+    EXPECT_EQ(spec_of(R"({"pleat_profile": 1, "plan": "2,4", "extra": {"a": [1]}, "x-seed": 7,
+                          "model": {"architecture": "llama", "n_layer": 64, "x-owner": "me"}})"),
+              parse_spec("2,4"));
 }
 
 TEST(PlanFile, OtherContentIsOneClearLine) {
