@@ -67,9 +67,9 @@ bool in_scale(double value) { return value >= 0 && value <= 10; }
 
 size_t find_heading(std::string_view text, std::string_view heading) {
     const auto same = [](char a, char b) { return lower(a) == lower(b); };
-    const auto found = std::ranges::search(text, heading, same);
-    if (found.empty()) return std::string_view::npos;
-    return static_cast<size_t>(found.begin() - text.begin());
+    const auto found = std::search(text.begin(), text.end(), heading.begin(), heading.end(), same);
+    if (found == text.end()) return std::string_view::npos;
+    return static_cast<size_t>(found - text.begin());
 }
 
 /// What stands between two headings; to the end of the text without the second.
