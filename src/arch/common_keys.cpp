@@ -27,6 +27,10 @@ Rope read_rope(const Keys& keys, uint32_t n_ctx_train, uint32_t head_dim) {
                 "0 or more");
     }
     rope.freq_scale = factor == 0.0F ? 1.0F : 1.0F / factor;
+    if (!std::isfinite(rope.freq_scale)) {
+        bad_key(keys.file(), keys.full("rope.scaling.factor"), fmt::format("{}", factor),
+                "a number whose inverse is finite");
+    }
     rope.attn_factor = keys.finite("rope.scaling.attn_factor", 1.0F);
     rope.beta_fast = keys.finite("rope.scaling.yarn_beta_fast", 32.0F);
     rope.beta_slow = keys.finite("rope.scaling.yarn_beta_slow", 1.0F);
@@ -42,6 +46,10 @@ Rope read_rope(const Keys& keys, uint32_t n_ctx_train, uint32_t head_dim) {
         rope.ext_factor = keys.finite("rope.scaling.yarn_ext_factor", 1.0F);
         const float magnitude = inverse > 1.0F ? 1.0F + 0.1F * std::log(inverse) : 1.0F;
         rope.attn_factor *= magnitude / (1.0F + 0.1F * std::log(inverse));
+        if (!std::isfinite(rope.attn_factor)) {
+            bad_key(keys.file(), keys.full("rope.scaling.factor"), fmt::format("{}", factor),
+                    "one that YaRN can scale attention by");
+        }
     } else if (type == "longrope") {
         rope.longrope = true;
     } else if (type != "linear") {
@@ -60,11 +68,26 @@ int read_n_rot(const Keys& keys, std::string_view key, uint32_t fallback, uint32
     return static_cast<int>(n_rot);
 }
 
-Hparams read_common_keys(const Keys& keys) {
+void require_even_head(const Keys& keys, std::string_view key, uint32_t head_dim) {
+    if (head_dim % 2 == 0) return;
+    if (!keys.has(key)) {
+        fail(
+            "{}: heads have {} values (embedding_length / attention.head_count), expected an even "
+            "number, or key {}",
+            keys.file().path(), head_dim, keys.full(key));
+    }
+    bad_key(keys.file(), keys.full(key), fmt::format("{}", head_dim), "an even number");
+}
+
+Hparams read_common_keys(const Keys& keys, Mtp mtp) {
     const gguf::File& file = keys.file();
     Hparams h;
     const uint32_t n_block = keys.required("block_count", 1, max_layers);
     h.n_layer_nextn = keys.optional("nextn_predict_layers", 0, 0, n_block - 1);
+    if (h.n_layer_nextn > 0 && mtp == Mtp::refused) {
+        bad_key(file, keys.full("nextn_predict_layers"), fmt::format("{}", h.n_layer_nextn),
+                "0: this architecture has no such layers");
+    }
     h.n_layer = n_block - h.n_layer_nextn;
     h.n_embd = keys.required("embedding_length", 1, max_dimension);
     h.n_ctx_train = keys.required("context_length", 1, 1U << 30);
@@ -87,6 +110,7 @@ Hparams read_common_keys(const Keys& keys) {
         bad_key(file, keys.full("attention.head_count"), fmt::format("{}", n_head[0]),
                 fmt::format("at most the embedding length {}", h.n_embd));
     }
+    require_even_head(keys, "attention.key_length", dim_k);
     const Rope rope = read_rope(keys, h.n_ctx_train, dim_k);
     for (uint32_t i = 0; i < n_block; ++i) {
         if (n_head[i] % n_head_kv[i] != 0) {

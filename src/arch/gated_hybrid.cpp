@@ -35,7 +35,8 @@ DeltaNetHparams read_delta_net(const Keys& keys) {
     return d;
 }
 
-std::array<int, 4> read_sections(const Keys& keys) {
+/// What ggml asserts of them, too: at most as many as the head has values, not all in the fourth.
+std::array<int, 4> read_sections(const Keys& keys, uint32_t head_dim) {
     constexpr std::string_view key = "rope.dimension_sections";
     const auto values = keys.file().i32_array(keys.full(key));
     if (!values) keys.missing(key);
@@ -54,7 +55,14 @@ std::array<int, 4> read_sections(const Keys& keys) {
         sections.at(i) = n;
         sum += n;
     }
-    if (sum == 0) bad_key(keys.file(), keys.full(key), "all 0", "at least one rotated pair");
+    if (sum == sections[3]) {
+        bad_key(keys.file(), keys.full(key), "0 in its first three places",
+                "at least one rotated pair there");
+    }
+    if (sum > head_dim) {
+        bad_key(keys.file(), keys.full(key), fmt::format("{} in all", sum),
+                fmt::format("at most the head size, {}", head_dim));
+    }
     return sections;
 }
 
@@ -150,9 +158,9 @@ ggml_tensor* gated_attention(GraphBuilder& b, const Layer& w, const Pass& pass, 
 }  // namespace
 
 Hparams read_hybrid_keys(const Keys& keys) {
-    Hparams h = read_common_keys(keys);
+    Hparams h = read_common_keys(keys, Mtp::allowed);
     h.delta_net = read_delta_net(keys);
-    const std::array<int, 4> sections = read_sections(keys);
+    const std::array<int, 4> sections = read_sections(keys, h.layers.front().head_dim_k);
     const std::vector<bool> recurrent = recurrent_layers(keys, h);
     for (size_t i = 0; i < h.layers.size(); ++i) {
         LayerHparams& layer = h.layers[i];

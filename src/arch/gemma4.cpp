@@ -20,6 +20,7 @@ void read_window_layers(const Keys& keys, Hparams& h) {
     h.n_swa = keys.required("attention.sliding_window", 1, 1U << 30);
     const uint32_t dim_k = keys.required("attention.key_length_swa", 1, max_dimension);
     const uint32_t dim_v = keys.required("attention.value_length_swa", 1, max_dimension);
+    require_even_head(keys, "attention.key_length_swa", dim_k);
     const std::vector<bool> window = window_pattern(keys, h, 0);
     set_window_layers(keys, h, window);
     for (size_t i = 0; i < h.layers.size(); ++i) {

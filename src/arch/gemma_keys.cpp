@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <variant>
 
@@ -57,6 +58,10 @@ float read_softcap(const Keys& keys, float fallback) {
     if (cap < 0.0F) {
         bad_key(keys.file(), keys.full("final_logit_softcapping"), fmt::format("{}", cap),
                 "0 (off) or more");
+    }
+    if (cap > 0.0F && !std::isfinite(1.0F / cap)) {
+        bad_key(keys.file(), keys.full("final_logit_softcapping"), fmt::format("{}", cap),
+                "0 (off) or a number whose inverse is finite");
     }
     return cap;
 }

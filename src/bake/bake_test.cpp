@@ -24,9 +24,10 @@ using testing::Not;
 /// A model of a test, its plan's file, and both ways to look at them.
 class Bake : public testing::Test {
   protected:
-    const gguf::File& bake_tiny(const TinyLlama& tiny, const std::string& spec) {
+    const gguf::File& bake_tiny(const TinyLlama& tiny, const std::string& spec,
+                                const Architecture& row = llama_architecture()) {
         tiny.save(in_);
-        model_ = open_tiny(in_);
+        model_ = open_tiny(in_, row);
         report_ = bake(*model_, plan_of(*model_, spec), out_, {.force = true});
         baked_ = std::make_unique<gguf::File>(gguf::File::open(out_));
         return *baked_;
@@ -92,7 +93,8 @@ TEST_F(Bake, TheIdentityPlanGivesTheSameTensorsInTheSameOrder) {
 
 TEST_F(Bake, LeavesOutSkippedLayersAndDraftBlocks) {
     const gguf::File& baked =
-        bake_tiny({.n_block = 5, .keys = {{"llama.nextn_predict_layers", 1U}}}, "skip:0,2");
+        bake_tiny({.n_block = 5, .keys = {{"llama.nextn_predict_layers", 1U}}}, "skip:0,2",
+                  llama_with_drafts());
     EXPECT_EQ(baked.u32("llama.block_count"), 2U);
     EXPECT_EQ(baked.u32("llama.nextn_predict_layers"), 0U);
     expect_raw("blk.0.attn_q.weight", "blk.1.attn_q.weight");

@@ -81,7 +81,7 @@ TEST_F(BakedMetadata, ArraysWithEntriesForDraftBlocksLoseThem) {
         .n_block = 3,
         .keys = {{"llama.nextn_predict_layers", uint64_t{1}},
                  {"llama.attention.head_count", array<uint16_t>(gguf::ValueType::u16, {2, 2, 4})}}};
-    const auto all = of(tiny, "0,1");
+    const auto all = of(tiny, "0,1", llama_with_drafts());
     EXPECT_EQ(value(all, "llama.attention.head_count"),
               (array<uint16_t>(gguf::ValueType::u16, {2, 2, 2})));
     EXPECT_EQ(value(all, "llama.nextn_predict_layers"), gguf::Value(uint64_t{0}));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "arch/common_keys.h"
 #include "arch/rows.h"
 #include "base/error.h"
 #include "gguf/file.h"
@@ -124,6 +125,18 @@ struct TinyLlama {
 inline std::shared_ptr<Model> open_tiny(const std::string& path,
                                         const Architecture& row = llama_architecture()) {
     return std::make_shared<Model>(gguf::File::open(path), row);
+}
+
+/// The llama row, for files that end in blocks for drafts, as those of other architectures may.
+inline const Architecture& llama_with_drafts() {
+    static const Architecture row = [] {
+        Architecture a = llama_architecture();
+        a.hparams = [](const gguf::File& file) {
+            return read_common_keys(Keys(file, "llama"), Mtp::allowed);
+        };
+        return a;
+    }();
+    return row;
 }
 
 inline LayerPlan plan_of(const Model& model, const std::string& spec) {
