@@ -7,6 +7,7 @@
 #include "support/pleat_run.h"
 #include "support/random_model.h"
 #include "support/random_tokens.h"
+#include "support/side_by_side.h"
 #include "support/stock.h"
 #include "support/stock_tools.h"
 #include "support/temp_dir.h"
@@ -182,47 +183,22 @@ TEST(Identity, EqualsStockOnTheShippedModel) {
 
 /// Prompts of unequal length in one batch, then steps of both, of one, and of both again.
 void expect_same_bits_of_sequences(const StockSettings& settings, ggml_type type) {
-    const TempFile& file = make_model({.n_layer = 3}, type);
-    const Stock stock(file.path());
-    StockContext theirs = stock.context(settings);
-    const auto ours = pleat_context(file.path(), "", settings);
-    const auto tokens = random_tokens(11, 400, 512);
-    std::vector<int> ends(settings.n_seq_max, 0);
-    size_t next = 0;
-    const auto run = [&](const std::vector<std::pair<int, int>>& parts) {
-        std::vector<StockToken> batch;
-        for (const auto& [seq, n] : parts) {
-            for (int i = 0; i < n; ++i) {
-                batch.push_back({.token = tokens[next++ % tokens.size()],
-                                 .pos = ends[static_cast<size_t>(seq)]++,
-                                 .seq = seq});
-            }
-        }
-        EXPECT_THAT(pleat_decode(*ours, batch), BitIdenticalTo(theirs.decode(batch).logits));
-    };
-    run({{0, 80}, {1, 70}});
-    for (int i = 0; i < 4; ++i) run({{0, 1}, {1, 1}});
-    run({{1, 1}});
-    run({{0, 3}, {1, 2}});
-    run({{0, 1}, {1, 1}, {0, 1}, {1, 1}});
+    SideBySide both(make_model({.n_layer = 3}, type).path(), settings);
+    both.run({{0, 80}, {1, 70}});
+    both.step({0, 1}, 4);
+    both.step({1});
+    both.run({{0, 3}, {1, 2}});
+    both.run({{0, 1}, {1, 1}, {0, 1}, {1, 1}});
     // Rewinding and writing on.
-    theirs.remove(0, 60);
-    ours->remove(0, 60);
-    ends[0] = 60;
-    run({{0, 9}, {1, 1}});
+    both.cut(0, 60);
+    both.run({{0, 9}, {1, 1}});
     // A third sequence from the first one's beginning.
-    if (settings.n_seq_max > 2) {
-        theirs.copy(0, 2);
-        ours->copy(0, 2);
-        ends[2] = ends[0];
-        run({{2, 5}});
-        run({{0, 1}, {1, 1}, {2, 1}});
-        run({{2, 1}, {0, 1}});
-    }
-    theirs.clear();
-    ours->clear();
-    ends.assign(ends.size(), 0);
-    run({{1, 20}, {0, 33}});
+    both.copy(0, 2);
+    both.run({{2, 5}});
+    both.step({0, 1, 2});
+    both.step({2, 0});
+    both.clear();
+    both.run({{1, 20}, {0, 33}});
 }
 
 TEST(Identity, EqualsStockForSeveralSequencesInStreamsOfTheirOwn) {
@@ -254,28 +230,17 @@ TEST(Identity, EqualsStockForSeveralSequencesInOneUnifiedCache) {
 }
 
 TEST(Identity, EqualsStockForABatchLargerThanOneSequencesContext) {
-    const TempFile& file = make_model({.n_layer = 2}, GGML_TYPE_Q4_K);
-    const StockSettings settings{.n_ctx = 2048, .n_ubatch = 100, .n_seq_max = 8};
-    const Stock stock(file.path());
-    StockContext theirs = stock.context(settings);
-    const auto ours = pleat_context(file.path(), "", settings);
-    const auto tokens = random_tokens(13, 800, 512);
-    std::vector<StockToken> batch;
-    for (int i = 0; i < 800; ++i) {
-        batch.push_back({.token = tokens[static_cast<size_t>(i)], .pos = i % 100, .seq = i / 100});
-    }
-    EXPECT_THAT(pleat_decode(*ours, batch), BitIdenticalTo(theirs.decode(batch).logits));
+    SideBySide both(make_model({.n_layer = 2}, GGML_TYPE_Q4_K).path(),
+                    {.n_ctx = 2048, .n_ubatch = 100, .n_seq_max = 8});
+    std::vector<Part> parts;
+    for (int sequence = 0; sequence < 8; ++sequence) parts.push_back({sequence, 100});
+    both.run(parts);
 }
 
 TEST(Identity, EqualsStockWhenOnlySomeRowsAreWanted) {
-    const TempFile& file = make_model({}, LLAMA_FTYPE_MOSTLY_Q4_K_M);
-    const Stock stock(file.path());
-    StockContext theirs = stock.context({.n_ctx = 512, .n_ubatch = 32});
-    const auto ours = pleat_context(file.path(), "", {.n_ctx = 512, .n_ubatch = 32});
-    const auto tokens = random_tokens(3, 100, 512);
-    std::vector<StockToken> batch = stock_batch(tokens, 0, 0, false);
-    for (const size_t i : {3U, 40U, 41U, 99U}) batch[i].want = true;
-    EXPECT_THAT(pleat_decode(*ours, batch), BitIdenticalTo(theirs.decode(batch).logits));
+    SideBySide both(make_model({}, LLAMA_FTYPE_MOSTLY_Q4_K_M).path(),
+                    {.n_ctx = 512, .n_ubatch = 32});
+    both.run({{0, 100}}, {.all = false, .rows = {3, 40, 41, 99}});
 }
 
 TEST(Identity, HiddenStatesAfterTheFinalNormEqualStocksEmbeddings) {

@@ -16,6 +16,7 @@
 #include "support/pleat_run.h"
 #include "support/random_model.h"
 #include "support/random_tokens.h"
+#include "support/side_by_side.h"
 #include "support/stock.h"
 
 // A plan in Pleat gives the logits, in every bit, that stock gives on the plan's baked file.
@@ -261,7 +262,6 @@ TEST(Plan, EqualsItsBakedFileInSmallUbatchesAndBeyond512Cells) {
 TEST(Plan, EqualsItsBakedFileForSeveralSequences) {
     const TempFile& file = make_model({}, GGML_TYPE_Q4_0);
     const TempFile baked = bake_spec(file.path(), mixed_spec);
-    const Stock stock(baked.path());
     for (const bool unified : {false, true}) {
         SCOPED_TRACE(unified ? "unified" : "streams");
         StockSettings settings = two_threads;
@@ -269,33 +269,14 @@ TEST(Plan, EqualsItsBakedFileForSeveralSequences) {
         settings.n_seq_max = 3;
         settings.n_ubatch = 64;
         settings.kv_unified = unified;
-        StockContext theirs = stock.context(settings);
-        const auto ours = pleat_context(file.path(), mixed_spec, settings);
-        const auto tokens = random_tokens(9, 200, 512);
-        size_t next = 0;
-        std::vector<int> ends(3, 0);
-        const auto run = [&](const std::vector<std::pair<int, int>>& parts) {
-            std::vector<StockToken> batch;
-            for (const auto& [seq, n] : parts) {
-                for (int i = 0; i < n; ++i) {
-                    batch.push_back({.token = tokens[next++ % tokens.size()],
-                                     .pos = ends[static_cast<size_t>(seq)]++,
-                                     .seq = seq});
-                }
-            }
-            EXPECT_THAT(pleat_decode(*ours, batch), BitIdenticalTo(theirs.decode(batch).logits));
-        };
-        run({{0, 40}, {1, 30}});
-        for (int i = 0; i < 3; ++i) run({{0, 1}, {1, 1}});
-        theirs.remove(0, 20);
-        ours->remove(0, 20);
-        ends[0] = 20;
-        run({{0, 9}, {1, 1}});
-        theirs.copy(0, 2);
-        ours->copy(0, 2);
-        ends[2] = ends[0];
-        run({{2, 5}});
-        run({{0, 1}, {1, 1}, {2, 1}});
+        SideBySide both(file.path(), mixed_spec, baked.path(), settings);
+        both.run({{0, 40}, {1, 30}});
+        both.step({0, 1}, 3);
+        both.cut(0, 20);
+        both.run({{0, 9}, {1, 1}});
+        both.copy(0, 2);
+        both.run({{2, 5}});
+        both.step({0, 1, 2});
     }
 }
 
@@ -306,17 +287,12 @@ TEST(Plan, EqualsItsBakedFileWhenOnlySomeRowsAreWanted) {
         for (const ggml_type type : {GGML_TYPE_F32, GGML_TYPE_Q4_K}) {
             SCOPED_TRACE(fmt::format("{} {}", spec, ggml_type_name(type)));
             const TempFile& file = make_model({}, type);
-            const TempFile baked = bake_spec(file.path(), spec);
-            const Stock stock(baked.path());
             StockSettings settings = two_threads;
             settings.n_ubatch = 32;
-            StockContext theirs = stock.context(settings);
-            const auto ours = pleat_context(file.path(), spec, settings);
-            std::vector<StockToken> batch = stock_batch(random_tokens(3, 80, 512), 0, 0, false);
-            for (const size_t i : {3U, 20U, 21U, 79U}) batch[i].want = true;  // none of 32..63
-            EXPECT_THAT(pleat_decode(*ours, batch), BitIdenticalTo(theirs.decode(batch).logits));
-            const auto next = stock_batch(random_tokens(4, 1, 512), 80);
-            EXPECT_THAT(pleat_decode(*ours, next), BitIdenticalTo(theirs.decode(next).logits));
+            SideBySide both(file.path(), spec, bake_spec(file.path(), spec).path(), settings);
+            // None of rows 32 to 63, which are one ubatch.
+            both.run({{0, 80}}, {.all = false, .rows = {3, 20, 21, 79}});
+            both.step({0});
         }
     }
 }
