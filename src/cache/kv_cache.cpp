@@ -24,9 +24,10 @@ uint32_t rotation_size(const CacheType& type, const LayerShape& first, const Lay
     if (!type.quantized() || first.head_dim_k % rotation_unit != 0) return 0;
     if (uint64_t{layer.n_head_kv} * head_dim % rotation_unit != 0 || head_dim < rotation_unit) {
         fail(
-            "a quantised K/V cache ({}) needs heads of at least {} values in this model, but some "
-            "layers have heads of {}: use f16 for both",
-            type.name, rotation_unit, head_dim);
+            "a quantised K/V cache ({}) is turned {} values at a time in this model, but a layer "
+            "has "
+            "{} K/V heads of {} values: use f16 for both",
+            type.name, rotation_unit, layer.n_head_kv, head_dim);
     }
     uint32_t n = rotation_unit;
     while (largest && head_dim % (2 * n) == 0) n *= 2;
@@ -69,10 +70,12 @@ KvCache::KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSett
         n_embd_v_ = std::max(n_embd_v_, static_cast<uint32_t>(n_embd_v));
     }
     const LayerShape& first = shape.layers.at(static_cast<size_t>(plan[0].layer));
-    const LayerShape& layer =
-        shape.layers.at(static_cast<size_t>(plan.slots()[mine.front()].layer));
-    rotation_k_ = rotation_size(settings.type_k, first, layer, layer.head_dim_k, true);
-    rotation_v_ = rotation_size(settings.type_v, first, layer, layer.head_dim_v, false);
+    // Slots of a kind agree in their head sizes, but not in their heads: each is asked.
+    for (const size_t i : mine) {
+        const LayerShape& layer = shape.layers.at(static_cast<size_t>(plan.slots()[i].layer));
+        rotation_k_ = rotation_size(settings.type_k, first, layer, layer.head_dim_k, true);
+        rotation_v_ = rotation_size(settings.type_v, first, layer, layer.head_dim_v, false);
+    }
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(
         context_.get(), ggml_backend_dev_buffer_type(cpu_device())));
     if (!buffer_) fail("cannot allocate {} for the KV cache", format_bytes(bytes_));

@@ -16,8 +16,10 @@ bool usable(Use use, ggml_type type) {
         case Use::get_rows:
         case Use::mul_mat:
         case Use::mul_mat_id:
+            // Types that only activations have (q8_1, q8_K) are quantised too, but nothing reads
+            // them as weights.
             return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ||
-                   ggml_is_quantized(type);
+                   (ggml_is_quantized(type) && ggml_get_type_traits(type)->to_float != nullptr);
         case Use::mul:
         case Use::add:
         case Use::rope_factors:
@@ -48,7 +50,7 @@ bool TensorList::add(Part part, Use use, const std::string& name, ggml_tensor*& 
     if (!usable(use, info->type)) {
         fail("{}: tensor {} has type {}, expected {}", file_.path(), name,
              ggml_type_name(info->type),
-             usable(use, GGML_TYPE_F16) ? "f32, f16, bf16 or a quantised type" : "f32");
+             usable(use, GGML_TYPE_F16) ? "f32, f16, bf16 or a quantised type of weights" : "f32");
     }
     tensors_.push_back({.info = info, .part = part, .use = use, .target = &target});
     return true;
