@@ -21,7 +21,7 @@ configure: deps
 build: configure
 	@$(CMAKE) --build $(BUILD) -j $(JOBS) $(if $(TARGETS),--target $(TARGETS))
 
-# Builds only the program, then runs the small model that lies in models/ under four plans.
+# Builds only the program, then runs two of the small models that lie in models/ under some plans.
 demo: TARGETS = pleat
 demo: build
 	@scripts/demo.sh $(BUILD)/pleat
