@@ -62,6 +62,12 @@ bool Cells::holds(uint32_t cell, int32_t sequence, int32_t begin, int32_t end) c
            sequences_[cell].test(static_cast<size_t>(sequence));
 }
 
+uint32_t Cells::count(int32_t sequence, int32_t begin, int32_t end) const {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < size(); ++i) n += holds(i, sequence, begin, end) ? 1 : 0;
+    return n;
+}
+
 void Cells::remove(int32_t sequence, int32_t begin, int32_t end) {
     uint32_t first_freed = size();
     for (uint32_t i = 0; i < size(); ++i) {

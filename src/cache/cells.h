@@ -18,6 +18,8 @@ class Cells {
     /// n_swa: window in tokens, 0 for a full cache.
     Cells(uint32_t n_cells, uint32_t n_swa);
 
+    static constexpr uint64_t bytes_per_cell = sizeof(int32_t) + max_sequences / 8;
+
     uint32_t size() const { return static_cast<uint32_t>(positions_.size()); }
     uint32_t n_free() const { return size() - used_; }
 
@@ -41,6 +43,9 @@ class Cells {
         return max_positions_[static_cast<size_t>(sequence)];
     }
     int32_t min_position(int32_t sequence) const;
+
+    /// Positions of [begin, end) that a sequence holds.
+    uint32_t count(int32_t sequence, int32_t begin, int32_t end) const;
 
     /// One past the last used cell: what a graph has to look at.
     uint32_t used_end() const { return used_end_; }

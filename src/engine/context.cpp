@@ -26,7 +26,8 @@ ContextSettings completed(ContextSettings settings, const Model& model) {
              settings.n_threads_batch);
     }
     // What stock does: no batch exceeds the context, no ubatch the batch.
-    settings.n_batch = std::min(settings.n_batch, cache.n_cells() * cache.n_stream());
+    settings.n_batch = static_cast<uint32_t>(
+        std::min(uint64_t{settings.n_batch}, uint64_t{cache.n_cells()} * cache.n_stream()));
     cache.n_ubatch = std::min(cache.n_ubatch, settings.n_batch);
     if (settings.flash_attention == FlashAttention::automatic) {
         settings.flash_attention = FlashAttention::on;  // the CPU has the kernel
@@ -42,7 +43,10 @@ ContextSettings completed(ContextSettings settings, const Model& model) {
 /// Refuses what cannot fit, before anything is allocated. Weights that are mapped can be dropped by
 /// the system again; a cache cannot.
 void check_memory(const LayerPlan& plan, const Model& model, const CacheSettings& cache) {
-    const uint64_t wanted = plan_cost(plan, model.shape(), cache).cache_bytes();
+    // Also without any K/V it is written down which token every cell holds.
+    const uint64_t n_cells = uint64_t{cache.n_cells()} * cache.n_stream();
+    const uint64_t wanted =
+        plan_cost(plan, model.shape(), cache).cache_bytes() + n_cells * Cells::bytes_per_cell;
     const auto available = available_memory();
     if (available && wanted > *available) {
         fail(
@@ -255,8 +259,8 @@ int32_t Context::next_position(int32_t sequence) const {
 void Context::remove(int32_t sequence, int32_t begin, int32_t end) {
     check_sequence(sequence);
     const int32_t length = next_position(sequence);
-    if (begin >= length) return;
     if (end < 0) end = INT32_MAX;
+    if (begin >= length || end <= begin) return;
     const bool whole = begin <= 0 && end >= length;
     if (!states_.empty() && !whole) {
         fail(
@@ -270,13 +274,22 @@ void Context::remove(int32_t sequence, int32_t begin, int32_t end) {
     if (whole) states_.clear(sequence);
 }
 
+/// Is all there that a query at `position` looks back to? The full cache knows every token.
+bool Context::window_reaches(int32_t sequence, int32_t position) const {
+    if (window_.empty()) return true;
+    const int32_t begin = std::max(0, position - static_cast<int32_t>(model_->shape().n_swa) + 1);
+    const Cells& window = window_.stream(window_.stream_of(sequence));
+    const Cells& full = full_.stream(full_.stream_of(sequence));
+    return window.count(sequence, begin, position) == full.count(sequence, begin, position);
+}
+
 /// Cells of a window cache are used again once their tokens have left the window, so a sequence
 /// cannot be cut back to where they would be seen again.
 void Context::check_window(int32_t sequence, int32_t begin, int32_t end, int32_t length) const {
     if (window_.empty() || begin <= 0 || end < length) return;
+    if (window_reaches(sequence, begin)) return;
     const auto n_swa = static_cast<int32_t>(model_->shape().n_swa);
     const int32_t kept = window_.stream(window_.stream_of(sequence)).min_position(sequence);
-    if (kept <= std::max(0, begin - n_swa + 1)) return;
     fail(
         "sequence {} cannot be cut back to {} positions: its window layers keep positions {} to {} "
         "only, so it can be cut to {} at least, or removed whole; --swa-full keeps all",

@@ -91,6 +91,7 @@ class Context {
   private:
     void check_sequence(int32_t sequence) const;
     void check(std::span<const BatchToken> batch) const;
+    bool window_reaches(int32_t sequence, int32_t position) const;
     DecodeStatus decode_chunk(std::span<const BatchToken> batch, size_t first_row);
     const Graph& graph_for(const GraphShape& shape);
     void reserve();

@@ -7,9 +7,10 @@
 namespace pleat {
 namespace {
 
-/// Nodes and leaves a graph may have: generous per pass, since a full graph aborts inside ggml.
+/// Nodes and leaves a graph may have: twice what the hungriest pass has (tests/limits_test.cpp),
+/// since a full graph aborts inside ggml.
 size_t node_capacity(size_t n_pass, const Hparams& hparams) {
-    return 256 + n_pass * (160 + 4 * size_t{hparams.n_expert_used});
+    return 256 + n_pass * (224 + 4 * size_t{hparams.n_expert_used});
 }
 
 }  // namespace
