@@ -18,10 +18,14 @@ void on_interrupt(int) {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard(Context& context) {
+InterruptGuard::InterruptGuard(Context& context) { install(&context); }
+
+InterruptGuard::InterruptGuard() { install(nullptr); }
+
+void InterruptGuard::install(Context* context) {
     assert(running.load() == nullptr);
     interrupt_seen.store(false);
-    running.store(&context);
+    running.store(context);
     sigaction(SIGINT, nullptr, &before_);
     if (before_.sa_handler == SIG_IGN) return;
     struct sigaction action {};

@@ -11,6 +11,8 @@ namespace pleat::cli {
 class InterruptGuard {
   public:
     explicit InterruptGuard(Context& context);
+    /// Only remembers it: for work that asks from time to time.
+    InterruptGuard();
     ~InterruptGuard();
     InterruptGuard(const InterruptGuard&) = delete;
     InterruptGuard& operator=(const InterruptGuard&) = delete;
@@ -18,6 +20,8 @@ class InterruptGuard {
     bool interrupted() const;
 
   private:
+    void install(Context* context);
+
     struct sigaction before_ {};
 };
 

@@ -42,6 +42,7 @@ int run(int argc, char** argv) {
     add_plan(app);
     add_run(app);
     add_perplexity(app);
+    add_eval(app);
     add_bench(app);
     add_logits(app);
     add_bake(app);

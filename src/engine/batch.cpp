@@ -74,13 +74,13 @@ std::vector<Ubatch> split_equal(std::span<const BatchToken> batch, uint32_t n_ub
 }  // namespace
 
 std::vector<Ubatch> split_ubatches(std::span<const BatchToken> batch, uint32_t n_ubatch,
-                                   Split split) {
+                                   UbatchSplit split) {
     switch (split) {
-        case Split::runs:
+        case UbatchSplit::runs:
             return split_runs(batch, n_ubatch);
-        case Split::equal:
+        case UbatchSplit::equal:
             return split_equal(batch, n_ubatch, false);
-        case Split::equal_consecutive:
+        case UbatchSplit::equal_consecutive:
             return split_equal(batch, n_ubatch, true);
     }
     return {};

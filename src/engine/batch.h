@@ -19,7 +19,7 @@ struct BatchToken {
 using Batch = std::vector<BatchToken>;
 
 /// How stock cuts a batch: the cuts decide bits.
-enum class Split {
+enum class UbatchSplit {
     runs,              ///< consecutive runs of at most n_ubatch tokens
     equal,             ///< equal numbers of tokens of several sequences
     equal_consecutive  ///< the same, of sequences whose ids follow each other: a stream each
@@ -27,6 +27,6 @@ enum class Split {
 
 /// Equal splits take sequences in the order in which the batch first names them.
 std::vector<Ubatch> split_ubatches(std::span<const BatchToken> batch, uint32_t n_ubatch,
-                                   Split split);
+                                   UbatchSplit split);
 
 }  // namespace pleat

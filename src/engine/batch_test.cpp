@@ -24,7 +24,7 @@ Batch batch_of(const std::vector<int32_t>& sequences) {
 }
 
 TEST(SplitUbatches, OneStreamIsCutIntoRuns) {
-    const auto ubatches = split_ubatches(batch_of({0, 0, 0, 1, 1}), 2, Split::runs);
+    const auto ubatches = split_ubatches(batch_of({0, 0, 0, 1, 1}), 2, UbatchSplit::runs);
     ASSERT_EQ(ubatches.size(), 3U);
     EXPECT_THAT(ubatches[1].tokens, ElementsAre(2, 3));
     EXPECT_THAT(ubatches[1].sequences, ElementsAre(0, 1));
@@ -33,7 +33,8 @@ TEST(SplitUbatches, OneStreamIsCutIntoRuns) {
 }
 
 TEST(SplitUbatches, SeveralStreamsGiveEqualNumbersOfTokens) {
-    const auto ubatches = split_ubatches(batch_of({0, 0, 0, 1, 1}), 8, Split::equal_consecutive);
+    const auto ubatches =
+        split_ubatches(batch_of({0, 0, 0, 1, 1}), 8, UbatchSplit::equal_consecutive);
     ASSERT_EQ(ubatches.size(), 2U);
     EXPECT_THAT(ubatches[0].tokens, ElementsAre(0, 1, 3, 4));
     EXPECT_EQ(ubatches[0].n_streams, 2U);
@@ -42,7 +43,7 @@ TEST(SplitUbatches, SeveralStreamsGiveEqualNumbersOfTokens) {
 }
 
 TEST(SplitUbatches, StreamsOfOneUbatchFollowEachOther) {
-    const auto ubatches = split_ubatches(batch_of({2, 0, 1}), 8, Split::equal_consecutive);
+    const auto ubatches = split_ubatches(batch_of({2, 0, 1}), 8, UbatchSplit::equal_consecutive);
     ASSERT_EQ(ubatches.size(), 2U);
     EXPECT_THAT(ubatches[0].sequences, ElementsAre(2));
     EXPECT_EQ(ubatches[0].first_stream, 2U);
@@ -51,7 +52,7 @@ TEST(SplitUbatches, StreamsOfOneUbatchFollowEachOther) {
 }
 
 TEST(SplitUbatches, WithoutStreamsTakesSequencesOfAnyIdsTogether) {
-    const auto ubatches = split_ubatches(batch_of({2, 0, 2, 0, 0}), 8, Split::equal);
+    const auto ubatches = split_ubatches(batch_of({2, 0, 2, 0, 0}), 8, UbatchSplit::equal);
     ASSERT_EQ(ubatches.size(), 2U);
     EXPECT_THAT(ubatches[0].sequences, ElementsAre(2, 2, 0, 0));
     EXPECT_EQ(ubatches[0].n_seqs, 2U);
@@ -62,7 +63,7 @@ TEST(SplitUbatches, WithoutStreamsTakesSequencesOfAnyIdsTogether) {
 }
 
 TEST(SplitUbatches, InterleavedTokensAreGatheredBySequence) {
-    const auto ubatches = split_ubatches(batch_of({0, 1, 0, 1}), 8, Split::equal_consecutive);
+    const auto ubatches = split_ubatches(batch_of({0, 1, 0, 1}), 8, UbatchSplit::equal_consecutive);
     ASSERT_EQ(ubatches.size(), 1U);
     EXPECT_THAT(ubatches[0].sequences, ElementsAre(0, 0, 1, 1));
     EXPECT_THAT(ubatches[0].batch_rows, ElementsAre(0, 2, 1, 3));
@@ -71,15 +72,15 @@ TEST(SplitUbatches, InterleavedTokensAreGatheredBySequence) {
 
 TEST(SplitUbatches, OneSequenceMoreThanTheSizeComesAlong) {
     // As in stock, whose check comes a sequence late.
-    const auto ubatches = split_ubatches(batch_of({0, 1, 2, 3, 4}), 2, Split::equal);
+    const auto ubatches = split_ubatches(batch_of({0, 1, 2, 3, 4}), 2, UbatchSplit::equal);
     ASSERT_EQ(ubatches.size(), 2U);
     EXPECT_THAT(ubatches[0].sequences, ElementsAre(0, 1, 2));
     EXPECT_THAT(ubatches[1].sequences, ElementsAre(3, 4));
 }
 
 TEST(SplitUbatches, NoUbatchExceedsItsSize) {
-    for (const Ubatch& u :
-         split_ubatches(batch_of({0, 1, 2, 0, 1, 2, 0, 1, 2, 0}), 4, Split::equal_consecutive)) {
+    for (const Ubatch& u : split_ubatches(batch_of({0, 1, 2, 0, 1, 2, 0, 1, 2, 0}), 4,
+                                          UbatchSplit::equal_consecutive)) {
         EXPECT_LE(u.n_tokens(), 4U);
         EXPECT_EQ(u.n_tokens() % u.n_streams, 0U);
     }

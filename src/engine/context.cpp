@@ -71,9 +71,9 @@ Context::Context(std::shared_ptr<Model> model, LayerPlan plan, ContextSettings s
 
     rope_factors_ = rope_factors(*model_, settings_.cache.n_ctx);
     // Recurrent layers take all sequences of a ubatch in step.
-    split_ = full_.n_stream() > 1          ? Split::equal_consecutive
-             : model_->hparams().delta_net ? Split::equal
-                                           : Split::runs;
+    split_ = full_.n_stream() > 1          ? UbatchSplit::equal_consecutive
+             : model_->hparams().delta_net ? UbatchSplit::equal
+                                           : UbatchSplit::runs;
     // A graph with states runs to its end: half of the layers one ubatch ahead is no place to go on
     // from.
     if (states_.empty()) executor_.stop_by(cancelled_);
@@ -153,7 +153,7 @@ DecodeStatus Context::decode(std::span<const BatchToken> batch) {
         n_outputs_ = 0;
         return DecodeStatus::cache_full;
     }
-    const States before = save_states(batch);
+    const Before before = save_before(batch);
     for (size_t row = 0; row < batch.size(); row += settings_.n_batch) {
         const size_t n = std::min<size_t>(settings_.n_batch, batch.size() - row);
         const DecodeStatus status = decode_chunk(batch.subspan(row, n), row);
@@ -162,22 +162,32 @@ DecodeStatus Context::decode(std::span<const BatchToken> batch) {
             full_.remove(t.sequence, t.position, t.position + 1);
             window_.remove(t.sequence, t.position, t.position + 1);
         }
-        for (const auto& [sequence, state] : before) states_.restore(sequence, state);
+        if (before.window) window_.restore(*before.window);
+        for (const auto& [sequence, state] : before.states) states_.restore(sequence, state);
         n_outputs_ = 0;
         return status;
     }
     return DecodeStatus::ok;
 }
 
-/// What a batch of several ubatches may have to go back to; one of a single ubatch always ends.
-Context::States Context::save_states(std::span<const BatchToken> batch) const {
-    States saved;
-    if (states_.empty() || batch.size() == 1) return saved;
-    if (split_ubatches(batch, settings_.cache.n_ubatch, split_).size() == 1) return saved;
+/// A batch of a single ubatch needs nothing: with states it always ends, and in a window cache it
+/// takes only cells that no later token sees.
+Context::Before Context::save_before(std::span<const BatchToken> batch) const {
+    Before before;
+    if ((states_.empty() && window_.empty()) || batch.size() == 1) return before;
+    if (split_ubatches(batch, settings_.cache.n_ubatch, split_).size() == 1) return before;
+    std::vector<int32_t> sequences;
     for (const BatchToken& t : batch) {
-        if (!saved.contains(t.sequence)) saved.emplace(t.sequence, states_.save(t.sequence));
+        if (std::ranges::find(sequences, t.sequence) == sequences.end()) {
+            sequences.push_back(t.sequence);
+        }
     }
-    return saved;
+    if (!window_.empty()) before.window = window_.save(sequences);
+    if (states_.empty()) return before;
+    for (const int32_t sequence : sequences) {
+        before.states.emplace(sequence, states_.save(sequence));
+    }
+    return before;
 }
 
 /// Where the states of an equal split's sequences begin when they follow each other; else -1.

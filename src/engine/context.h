@@ -96,8 +96,12 @@ class Context {
     const Graph& graph_for(const GraphShape& shape);
     void reserve();
     Caches caches() const { return {.full = full_, .window = window_, .states = states_}; }
-    using States = std::map<int32_t, std::vector<std::byte>>;  ///< by sequence
-    States save_states(std::span<const BatchToken> batch) const;
+    /// What a batch may have to go back to when it is cancelled.
+    struct Before {
+        std::map<int32_t, std::vector<std::byte>> states;  ///< by sequence
+        std::optional<KvCache::Saved> window;
+    };
+    Before save_before(std::span<const BatchToken> batch) const;
     int32_t first_state(const Ubatch& ubatch) const;
     void check_window(int32_t sequence, int32_t begin, int32_t end, int32_t length) const;
 
@@ -108,7 +112,7 @@ class Context {
     KvCache window_;
     StateCache states_;
     ggml_tensor* rope_factors_ = nullptr;
-    Split split_ = Split::runs;
+    UbatchSplit split_ = UbatchSplit::runs;
     Executor executor_;
     std::optional<Graph> graph_;
     uint64_t n_graphs_built_ = 0;

@@ -140,8 +140,7 @@ void PassRunner::run(const Pass& pass, std::span<const std::span<const float>> i
 }
 
 void PassRunner::finish(const Pass& pass, std::span<const std::span<const float>> in,
-                        std::span<const std::span<const int32_t>> rows,
-                        const OnLogits& on_logits) {
+                        std::span<const std::span<const int32_t>> rows, const OnLogits& on_logits) {
     const Layout& all = layout(in.size());
     std::vector<int32_t> output_rows;
     for (size_t s = 0; s < in.size(); ++s) {

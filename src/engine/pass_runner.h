@@ -61,7 +61,8 @@ class PassRunner {
     const Layout& layout(size_t n_seq);
     Graph build(const Pass& pass, bool last, const GraphShape& shape) const;
     Caches caches() const { return {.full = full_, .window = window_, .states = states_}; }
-    void compute(const Graph& graph, const Layout& layout, std::span<const std::span<const float>> in,
+    void compute(const Graph& graph, const Layout& layout,
+                 std::span<const std::span<const float>> in,
                  const std::vector<int32_t>& output_rows);
 
     std::shared_ptr<Model> model_;

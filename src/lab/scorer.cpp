@@ -64,13 +64,16 @@ SequenceScores score_text(const ScoredSequence& sequence, const Rows& plan, cons
 SequenceScores score_probe(const ScoredSequence& sequence, const Rows& plan) {
     bool exact = true;
     double nll = 0.0;
+    size_t n = 0;
     for (size_t row = 0; row < sequence.targets.size(); ++row) {
+        if (sequence.targets[row] < 0) continue;
+        ++n;
         exact = exact && likeliest(plan[row]) == sequence.targets[row];
         nll += negative_log_likelihood(plan[row], sequence.targets[row]);
     }
     SequenceScores scores(2);
     scores[0] = {.sum = {exact ? 1.0 : 0.0}, .weight = {1.0}};
-    scores[1] = {.sum = {nll}, .weight = {static_cast<double>(sequence.targets.size())}};
+    scores[1] = {.sum = {nll}, .weight = {static_cast<double>(n)}};
     return scores;
 }
 

@@ -22,9 +22,10 @@ size_t Workload::source(const std::string& name, bool text) {
 void Workload::add_text(const std::string& name, std::span<const int32_t> tokens, uint32_t n_ctx,
                         int32_t bos, size_t max_chunks) {
     if (tokens.size() < 2 * size_t{n_ctx}) {
-        fail("text {} has {} tokens, but chunks of {} need at least {}; use a longer text or a "
-             "smaller -c",
-             name, tokens.size(), n_ctx, 2 * size_t{n_ctx});
+        fail(
+            "text {} has {} tokens, but chunks of {} need at least {}; use a longer text or a "
+            "smaller -c",
+            name, tokens.size(), n_ctx, 2 * size_t{n_ctx});
     }
     const size_t own = source(name, true);
     const size_t n_chunks = std::min(max_chunks, tokens.size() / n_ctx);
@@ -47,9 +48,10 @@ void Workload::add_probes(std::span<const Probe> probes, const Tokenizer& tokeni
     std::optional<ChatTemplate> chat;
     for (const Probe& probe : probes) {
         if (probe.answer.empty()) {
-            fail("probe {} has no one answer, so its likelihood says nothing; score it by "
-                 "generation",
-                 probe.id);
+            fail(
+                "probe {} has no one answer, so its likelihood says nothing; score it by "
+                "generation",
+                probe.id);
         }
         std::vector<int32_t> prompt;
         if (!probe.is_chat()) {
@@ -59,11 +61,16 @@ void Workload::add_probes(std::span<const Probe> probes, const Tokenizer& tokeni
             prompt = chat_prompt_tokens(tokenizer, *chat, probe.messages);
         }
         const std::vector<int32_t> answer = tokenizer.tokenize(probe.answer, false, false);
-        if (answer.empty()) fail("probe {}: the answer \"{}\" has no tokens", probe.id, probe.answer);
+        if (answer.empty())
+            fail("probe {}: the answer \"{}\" has no tokens", probe.id, probe.answer);
         ScoredSequence sequence{.id = probe.id, .source = source(probe.kind, false)};
         for (size_t i = 0; i < answer.size(); ++i) {
             sequence.item.rows.push_back(static_cast<int32_t>(prompt.size() + i) - 1);
             sequence.targets.push_back(answer[i]);
+        }
+        while (sequence.item.rows.size() % probe_rows != 0) {
+            sequence.item.rows.push_back(sequence.item.rows.back());
+            sequence.targets.push_back(-1);
         }
         sequence.item.tokens = prompt;
         // What the last token of the answer would predict is nobody's question.
@@ -104,8 +111,8 @@ size_t Workload::first_measure(size_t source) const {
 size_t Workload::n_targets() const {
     size_t n = 0;
     for (const ScoredSequence& sequence : sequences_) {
-        n += static_cast<size_t>(std::ranges::count_if(
-            sequence.targets, [](int32_t target) { return target >= 0; }));
+        n += static_cast<size_t>(
+            std::ranges::count_if(sequence.targets, [](int32_t target) { return target >= 0; }));
     }
     return n;
 }

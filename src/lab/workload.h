@@ -16,9 +16,10 @@ namespace pleat {
 /// One sequence whose next tokens are scored under every plan.
 struct ScoredSequence {
     std::string id;  ///< decides whether it belongs to selection or validation
-    SweepItem item;
-    std::vector<int32_t> targets;  ///< by row: the token that should come next, -1 = not scored
-    size_t source = 0;             ///< which text or kind of probe it belongs to
+    SweepItem item = {};
+    std::vector<int32_t> targets =
+        {};             ///< by row: the token that should come next, -1 = not scored
+    size_t source = 0;  ///< which text or kind of probe it belongs to
 };
 
 /// What plans are scored on by reading alone: texts, and probes whose answers are given. The answer
@@ -28,6 +29,9 @@ class Workload {
   public:
     /// Scored tokens of a text that make one item of statistics.
     static constexpr size_t text_item_tokens = 32;
+    /// Rows of a probe are filled up to a multiple of this (with targets of -1), so that no kernel
+    /// groups the rows of one probe with those of another.
+    static constexpr size_t probe_rows = 8;
 
     /// By the rule of stock's perplexity tool: chunks of n_ctx tokens, the first token of each
     /// replaced by `bos` unless negative, the second half scored. Measures "nll", "kl" and "top1",

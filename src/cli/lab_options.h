@@ -1,0 +1,61 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "lab/profile.h"
+#include "lab/scorer.h"
+#include "lab/workload.h"
+#include "text/tokenizer.h"
+
+namespace pleat::cli {
+
+/// What plans are scored on, and how much memory that may take: the flags that eval, scan,
+/// calibrate and search share.
+class ScoringOptions {
+  public:
+    void add(CLI::App& app);
+
+    /// Reads texts and probes. Throws Error when there are none, or one cannot be read.
+    Workload workload(const Tokenizer& tokenizer) const;
+    SweepSettings sweep_settings(const ContextSettings& context) const;
+    /// Every file with its hash.
+    std::vector<DataSource> sources(const Workload& workload) const;
+
+    uint32_t n_ctx() const { return n_ctx_; }
+    const std::vector<std::string>& texts() const { return texts_; }
+    const std::vector<std::string>& probes() const { return probes_; }
+
+  private:
+    std::vector<std::string> texts_;
+    std::vector<std::string> probes_;
+    uint32_t n_ctx_ = 256;
+    size_t max_chunks_ = SIZE_MAX;
+    std::string memory_ = "1G";
+};
+
+/// "512M", "2G", "100000": bytes. Throws Error that names the flag.
+uint64_t parse_bytes(const std::string& text, std::string_view flag);
+
+/// Progress of a long run on stderr, with the time left; nothing when quiet or when stderr is no
+/// terminal. Its call returns false once Ctrl-C was pressed.
+class ProgressLine {
+  public:
+    ProgressLine(std::string title, bool quiet);
+    ~ProgressLine();
+    ProgressLine(const ProgressLine&) = delete;
+    ProgressLine& operator=(const ProgressLine&) = delete;
+    void show(double fraction);
+
+  private:
+    std::string title_;
+    bool shows_;
+    bool shown_ = false;
+    double start_;
+    double last_ = 0.0;
+};
+
+}  // namespace pleat::cli
