@@ -33,8 +33,8 @@ struct ReportMeasure {
 
 /// One plan that was tried; the identity plan is no row.
 struct ReportRow {
-    std::string flag;                   ///< what to write to get the plan: --repeat-layers "26,34"
-    std::string canonical;              ///< LayerPlan::canonical()
+    std::string flag = {};              ///< what to write to get the plan: --repeat-layers "26,34"
+    std::string canonical = {};         ///< LayerPlan::canonical()
     std::optional<int32_t> begin = {};  ///< of a single repeated block [begin, end): its cell
     std::optional<int32_t> end = {};
     double compute_ratio = 1.0;            ///< FLOPs per token, to the identity plan
@@ -59,21 +59,50 @@ struct ReportData {
     bool operator==(const ReportData&) const = default;
 };
 
-/// RYS's "balanced" score, by rows: for each measure the row's difference to the identity plan, so
-/// turned that more is better, divided by how the differences of all rows spread around their mean
-/// (population standard deviation; below 1e-12 it counts as 1); then their sum. Depends on all
-/// rows. No value where a measure or its identity value is missing.
-std::vector<std::optional<double>> balanced_scores(const ReportData& data);
+/// RYS's "balanced" score: for each measure a row's difference to the identity plan, so turned that
+/// more is better; less the mean of the differences of all rows, divided by their spread
+/// (population standard deviation; below 1e-12 it counts as 1); then the sum over measures. Depends
+/// on all rows.
+struct Balanced {
+    std::vector<std::optional<double>> rows;  ///< none where a measure or its identity is missing
+    double identity = 0.0;                    ///< the same formula for a difference of 0
+};
+Balanced balanced_scores(const ReportData& data);
 
-/// Indices of the rows that no other row beats: none is at least as good in this measure and as
-/// cheap, and better in one of the two. By rising cost. Rows without the measure take no part.
+/// A map of single repeated blocks: what a measure (or, after the last measure, the balanced score)
+/// gave for the rows that are such blocks.
+struct HeatmapCell {
+    size_t row = 0;  ///< of ReportData
+    double value = 0.0;
+    double gain = 0.0;  ///< difference to the identity plan, more is better
+};
+struct Heatmap {
+    std::string name;  ///< of the measure, or "balanced"
+    double identity = 0.0;
+    bool higher_is_better = true;
+    /// The gain, and the loss, at which colours end: the best gain is always seen in full, and
+    /// losses up to the median one, but not beyond four times the best gain, so that a few broken
+    /// plans do not take all colours.
+    double scale_up = 1.0;
+    double scale_down = 1.0;
+    std::vector<HeatmapCell> cells;  ///< finite ones
+};
+/// One for each measure that has cells, and the balanced one where there are two measures or more.
+std::vector<Heatmap> heatmaps(const ReportData& data);
+
+/// Indices of the rows that neither another row nor the identity plan beats: none is at least as
+/// good in this measure and as cheap, and better in one of the two. By rising cost. Rows without
+/// the measure take no part.
 std::vector<size_t> pareto_front(const ReportData& data, size_t measure,
                                  double ReportRow::*cost = &ReportRow::compute_ratio);
 
-/// The data as JSON, with what was computed of it; numbers that are not finite are null.
+/// The data as JSON, with what was computed of it; numbers that are not finite are left out.
 std::string report_json(const ReportData& data);
 
 /// One HTML page that needs no other file and no network.
 std::string report_html(const ReportData& data);
+
+/// Writes `stem`.json and `stem`.html, each at once. Throws Error with the path and the reason.
+void write_report(const std::string& stem, const ReportData& data);
 
 }  // namespace pleat
