@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <random>
 
@@ -173,6 +174,28 @@ TEST(Profile, WhatOthersAddIsTheirs) {
     EXPECT_EQ(spec_of(R"({"pleat_profile": 1, "plan": "2,4", "extra": {"a": [1]}, "x-seed": 7,
                           "model": {"architecture": "llama", "n_layer": 64, "x-owner": "me"}})"),
               parse_spec("2,4"));
+}
+
+TEST(Profile, PublishedPlansRunOnTheShapeTheyNameAndOnNoOther) {
+    ModelShape shape = llama_shape();
+    shape.architecture = "qwen35";
+    shape.n_embd = 5120;
+    size_t n_profiles = 0;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(PLEAT_MODELS_DIR "/../data/profiles")) {
+        SCOPED_TRACE(entry.path().string());
+        const PlanFile file = read_plan_file(entry.path().string());
+        ASSERT_TRUE(file.model);
+        EXPECT_FALSE(file.model->has_hashes());
+        EXPECT_THAT(check_model(*file.model, shape_fingerprint(shape), "p", ProfileCheck::strict),
+                    ::testing::IsEmpty());
+        EXPECT_GT(LayerPlan::resolve(file.spec, shape).size(), 64U);
+        EXPECT_NE(
+            error_of([&] { check_model(*file.model, shape_fingerprint(llama_shape()), "p"); }),
+            "no error");
+        ++n_profiles;
+    }
+    EXPECT_EQ(n_profiles, 4U);
 }
 
 TEST(PlanFile, OtherContentIsOneClearLine) {
