@@ -114,13 +114,13 @@ TEST_P(Retrieval, FindsAsManyNeedlesUnderAMiddleDropAndAMiddleRepeat) {
 INSTANTIATE_TEST_SUITE_P(
     Models, Retrieval,
     testing::Values(
-        // Layer 10 of 16 is in the middle of the depth, its neighbour 9 the one layer that finding
-        // hangs on (without its attention nothing is found); 4 is the block inside of the first
-        // and last three layers that lost nothing when run twice.
+        // Of the drops that lost nothing (3, 10, 11) 10 is nearest to the middle, next to layer 9,
+        // without whose attention nothing is found. Of the repeats that lost nothing (4; 12; 12 and
+        // 13) 4 is farthest from the ends.
         Case{"llama", "llama-16L", "drop:10", "4,5", 30},
-        // Layer 7 of 12, a window layer, is the only one whose attention could go without loss; 6,
-        // a window layer too, the block that lost nothing without touching the last three layers.
-        // The model finds less than half of the needles.
+        // Layer 7 of 12, a window layer, is the only one whose attention could go without loss. Of
+        // the repeats that lost nothing (6; 9; 4 to 6) 6 is the shortest in the middle. The model
+        // finds less than half of the needles.
         Case{"gemma3", "gemma3-12L", "drop:7", "6,7", 10}
         // The hybrid finds nothing under any plan, the identity included: it has not learned to.
         ),
