@@ -47,6 +47,12 @@ class Cells {
     /// Positions of [begin, end) that a sequence holds.
     uint32_t count(int32_t sequence, int32_t begin, int32_t end) const;
 
+    /// Does a cell hold a token, and the same one as in `before`, an earlier state of these cells?
+    bool holds_same(uint32_t cell, const Cells& before) const {
+        return positions_[cell] >= 0 && positions_[cell] == before.positions_[cell] &&
+               sequences_[cell] == before.sequences_[cell];
+    }
+
     /// One past the last used cell: what a graph has to look at.
     uint32_t used_end() const { return used_end_; }
 

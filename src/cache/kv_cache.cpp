@@ -91,7 +91,36 @@ bool KvCache::has(int32_t index) const {
            slots_[static_cast<size_t>(index)].k != nullptr;
 }
 
-std::optional<Placement> KvCache::place(const Ubatch& ubatch) {
+/// Calls with each piece of memory that a cell's K/V lie in.
+template <typename Call>
+void KvCache::for_each_piece(const Undo::Cell& cell, Call call) const {
+    for (const Slots& slot : slots_) {
+        if (slot.k == nullptr) continue;
+        for (ggml_tensor* const tensor : {slot.k, slot.v}) {
+            // A transposed V has an element of each cell in every channel.
+            const bool transposed = tensor == slot.v && !flash_attention_;
+            const size_t n = transposed ? static_cast<size_t>(tensor->ne[0]) : 1;
+            const size_t bytes = transposed ? ggml_element_size(tensor) : tensor->nb[1];
+            auto* const stream =
+                static_cast<std::byte*>(tensor->data) + cell.stream * tensor->nb[2];
+            for (size_t i = 0; i < n; ++i)
+                call(stream + (i * n_cells_ + cell.index) * bytes, bytes);
+        }
+    }
+}
+
+void KvCache::go_back(const Undo& undo) {
+    streams_ = undo.streams;
+    const std::byte* next = undo.data.data();
+    for (const Undo::Cell& cell : undo.overwritten) {
+        for_each_piece(cell, [&](std::byte* piece, size_t bytes) {
+            std::copy_n(next, bytes, piece);
+            next += bytes;
+        });
+    }
+}
+
+std::optional<Placement> KvCache::place(const Ubatch& ubatch, Undo* undo) {
     Placement placement;
     if (!tracks_tokens_) return placement;
     const uint32_t n = ubatch.n_stream_tokens();
@@ -103,6 +132,14 @@ std::optional<Placement> KvCache::place(const Ubatch& ubatch) {
     for (uint32_t s = 0; s < ubatch.n_streams; ++s) {
         Cells& stream = streams_[ubatch.first_stream + s];
         const size_t at = static_cast<size_t>(s) * n;
+        for (size_t i = at; undo != nullptr && i < at + n; ++i) {
+            const Undo::Cell cell{.stream = ubatch.first_stream + s, .index = placement.cells[i]};
+            if (!stream.holds_same(cell.index, undo->streams[cell.stream])) continue;
+            undo->overwritten.push_back(cell);
+            for_each_piece(cell, [&](const std::byte* piece, size_t bytes) {
+                undo->data.insert(undo->data.end(), piece, piece + bytes);
+            });
+        }
         stream.set(std::span(placement.cells).subspan(at, n),
                    std::span(ubatch.positions).subspan(at, n),
                    std::span(ubatch.sequences).subspan(at, n));

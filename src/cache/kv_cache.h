@@ -3,6 +3,7 @@
 #include <ggml-cpp.h>
 #include <ggml.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -51,8 +52,24 @@ class KvCache {
     bool flash_attention() const { return flash_attention_; }
     uint64_t bytes() const { return bytes_; }
 
+    /// How to go back to an earlier state: a window cache uses cells again, so a batch of several
+    /// ubatches may overwrite what the tokens before it would see.
+    struct Undo {
+        struct Cell {
+            uint32_t stream = 0;
+            uint32_t index = 0;
+        };
+        std::vector<Cells> streams;
+        std::vector<Cell> overwritten;
+        std::vector<std::byte> data;  ///< what these held
+    };
+    Undo begin_undo() const { return {.streams = streams_, .overwritten = {}, .data = {}}; }
+    /// Everything is as it was when `undo` began, if all was placed with it.
+    void go_back(const Undo& undo);
+
     /// Finds cells for a ubatch and puts its tokens there; no value (and no change) when full.
-    std::optional<Placement> place(const Ubatch& ubatch);
+    /// `undo`, when given, takes what is about to be overwritten.
+    std::optional<Placement> place(const Ubatch& ubatch, Undo* undo = nullptr);
 
     /// Are there empty cells for `n[s]` more tokens in every stream s?
     bool fits(std::span<const uint32_t> n) const;
@@ -69,6 +86,9 @@ class KvCache {
     void clear();
 
   private:
+    template <typename Call>
+    void for_each_piece(const Undo::Cell& cell, Call call) const;
+
     std::vector<Slots> slots_;  ///< by Pass::slot; null tensors for slots of another kind
     std::vector<Cells> streams_;
     ggml_context_ptr context_;

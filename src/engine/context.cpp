@@ -153,16 +153,17 @@ DecodeStatus Context::decode(std::span<const BatchToken> batch) {
         n_outputs_ = 0;
         return DecodeStatus::cache_full;
     }
-    const Before before = save_before(batch);
+    Before before = save_before(batch);
     for (size_t row = 0; row < batch.size(); row += settings_.n_batch) {
         const size_t n = std::min<size_t>(settings_.n_batch, batch.size() - row);
-        const DecodeStatus status = decode_chunk(batch.subspan(row, n), row);
+        const DecodeStatus status =
+            decode_chunk(batch.subspan(row, n), row, before.window ? &*before.window : nullptr);
         if (status == DecodeStatus::ok) continue;
         for (const BatchToken& t : batch.first(row + n)) {
             full_.remove(t.sequence, t.position, t.position + 1);
             window_.remove(t.sequence, t.position, t.position + 1);
         }
-        if (before.window) window_.restore(*before.window);
+        if (before.window) window_.go_back(*before.window);
         for (const auto& [sequence, state] : before.states) states_.restore(sequence, state);
         n_outputs_ = 0;
         return status;
@@ -176,16 +177,11 @@ Context::Before Context::save_before(std::span<const BatchToken> batch) const {
     Before before;
     if ((states_.empty() && window_.empty()) || batch.size() == 1) return before;
     if (split_ubatches(batch, settings_.cache.n_ubatch, split_).size() == 1) return before;
-    std::vector<int32_t> sequences;
-    for (const BatchToken& t : batch) {
-        if (std::ranges::find(sequences, t.sequence) == sequences.end()) {
-            sequences.push_back(t.sequence);
-        }
-    }
-    if (!window_.empty()) before.window = window_.save(sequences);
+    if (!window_.empty()) before.window = window_.begin_undo();
     if (states_.empty()) return before;
-    for (const int32_t sequence : sequences) {
-        before.states.emplace(sequence, states_.save(sequence));
+    for (const BatchToken& t : batch) {
+        if (before.states.contains(t.sequence)) continue;
+        before.states.emplace(t.sequence, states_.save(t.sequence));
     }
     return before;
 }
@@ -199,12 +195,13 @@ int32_t Context::first_state(const Ubatch& ubatch) const {
     return ubatch.sequence(0);
 }
 
-DecodeStatus Context::decode_chunk(std::span<const BatchToken> batch, size_t first_row) {
+DecodeStatus Context::decode_chunk(std::span<const BatchToken> batch, size_t first_row,
+                                   KvCache::Undo* window_undo) {
     for (const Ubatch& ubatch : split_ubatches(batch, settings_.cache.n_ubatch, split_)) {
         if (!states_.empty() && cancelled_) return DecodeStatus::cancelled;
         const auto full = full_.place(ubatch);
         if (!full) return DecodeStatus::cache_full;
-        const auto window = window_.place(ubatch);
+        const auto window = window_.place(ubatch, window_undo);
         if (!window) return DecodeStatus::cache_full;
         const Graph& graph =
             graph_for({.n_tokens = ubatch.n_tokens(),

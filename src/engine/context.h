@@ -92,14 +92,15 @@ class Context {
     void check_sequence(int32_t sequence) const;
     void check(std::span<const BatchToken> batch) const;
     bool window_reaches(int32_t sequence, int32_t position) const;
-    DecodeStatus decode_chunk(std::span<const BatchToken> batch, size_t first_row);
+    DecodeStatus decode_chunk(std::span<const BatchToken> batch, size_t first_row,
+                              KvCache::Undo* window_undo);
     const Graph& graph_for(const GraphShape& shape);
     void reserve();
     Caches caches() const { return {.full = full_, .window = window_, .states = states_}; }
     /// What a batch may have to go back to when it is cancelled.
     struct Before {
         std::map<int32_t, std::vector<std::byte>> states;  ///< by sequence
-        std::optional<KvCache::Saved> window;
+        std::optional<KvCache::Undo> window;
     };
     Before save_before(std::span<const BatchToken> batch) const;
     int32_t first_state(const Ubatch& ubatch) const;
