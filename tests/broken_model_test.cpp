@@ -90,8 +90,10 @@ gguf::Array array_of(std::vector<uint32_t> values) {
 const float infinity = INFINITY;
 
 const std::vector<Case> cases{
-    key_case("unknown_architecture", "general.architecture", std::string("mamba"),
-             "architecture \"mamba\" is not supported (key general.architecture); supported: "),
+    key_case(
+        "unknown_architecture", "general.architecture", std::string("mamba"),
+        "architecture \"mamba\" is not supported (key general.architecture); supported: llama, "
+        "qwen2, qwen3, qwen3moe, gemma3, qwen35, qwen35moe, gemma4"),
     key_case("architecture_of_another_type", "general.architecture", uint32_t{1},
              "key general.architecture has type u32"),
     missing_key("no_architecture", "general.architecture"),

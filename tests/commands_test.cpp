@@ -11,6 +11,7 @@
 
 #include "support/pleat_tool.h"
 #include "support/random_model.h"
+#include "support/random_models.h"
 #include "support/random_tokens.h"
 #include "support/stock.h"
 #include "support/stock_tools.h"
@@ -89,6 +90,62 @@ TEST(PlanCommand, TakesASpecAndAPlanFile) {
               "0..8,6..11,12[-attn],13..15");
     EXPECT_THAT(error_of({"plan", model, "--plan", file.path(), "--drop-ffn", "3"}),
                 HasSubstr("goes with no other plan flag"));
+}
+
+std::string path_of(const std::string& name) {
+    const auto at = std::ranges::find(architecture_models(), name, &NamedModel::name);
+    if (at == architecture_models().end()) throw std::runtime_error("no model " + name);
+    return make_model(at->model).path();
+}
+
+TEST(PlanCommand, SaysThatALayerWhichReadsOthersKvSavesNone) {
+    const Words dropped{"plan", path_of("gemma4_shared_kv"), "--drop-attention", "3,4"};
+    EXPECT_THAT(output_of(dropped),
+                HasSubstr("\nnote: layers 3..4 would read the K/V of other layers: without their "
+                          "attention the plan saves compute and weights, but no K/V\n"));
+    const json report = json_of(dropped);
+    EXPECT_EQ(report["notes"].size(), 1U);
+    EXPECT_EQ(report["ratios"]["kv_bytes_per_token"], 1.0);
+    EXPECT_LT(report["ratios"]["flops_per_token"], 1.0);
+    EXPECT_EQ(json_of({"plan", path_of("gemma4_shared_kv")})["notes"], json::array());
+    EXPECT_EQ(json_of({"plan", path_of("gemma4_shared_kv"), "--drop-ffn", "3"})["notes"].size(),
+              0U);
+}
+
+TEST(PlanCommand, ReportsOnAModelOfEveryArchitecture) {
+    for (const NamedModel& named : architecture_models()) {
+        const json report =
+            json_of({"plan", make_model(named.model).path(), "--repeat-layers", "1,2"});
+        EXPECT_EQ(report["model"]["architecture"], named.model.architecture);
+        EXPECT_EQ(report["n_pass"], named.model.n_layer + 1);
+    }
+}
+
+TEST(PlanCommand, RefusesWhatARoleForbids) {
+    const std::string hybrid = path_of("qwen35");
+    const std::string shared = path_of("gemma4_shared_kv");
+    const auto error = [](const std::string& file, const char* flag, const char* text) {
+        return error_of({"plan", file, flag, text});
+    };
+    EXPECT_EQ(error(hybrid, "--drop-attention", "3,0"),
+              "pleat: --drop-attention \"3,0\": layer 0 (character 3) is recurrent and cannot lose "
+              "its attention; the layers of this model that can are 3,7\n");
+    EXPECT_EQ(error(hybrid, "--drop-attention", "3,7"),
+              "pleat: --drop-attention \"3,7\": layer 7 (character 3) is the last attention layer "
+              "that was left; a hybrid model keeps at least one of its attention layers 3,7\n");
+    EXPECT_THAT(error(hybrid, "--skip-layers", "2..7"),
+                HasSubstr("layer 7 of 2..7 (character 1) is the last attention layer"));
+    EXPECT_THAT(error(hybrid, "--layers", "0[qk=0.5],3"),
+                HasSubstr("is recurrent; a qk factor needs a pass with attention"));
+    EXPECT_EQ(error(shared, "--drop-attention", "1"),
+              "pleat: --drop-attention \"1\": layer 1 (character 1) owns the K/V that layers 3..4 "
+              "read; keep its attention, or drop theirs too\n");
+    EXPECT_EQ(error(shared, "--skip-layers", "2"),
+              "pleat: --skip-layers \"2\": layer 2 (character 1) owns the K/V that layer 5 reads; "
+              "keep it, or skip them or drop their attention too\n");
+    EXPECT_EQ(error(shared, "--layers", "0,3,1,2"),
+              "pleat: --layers \"0,3,1,2\": layer 3 (character 3) reads the K/V of layer 1, and no "
+              "earlier pass of that has attention; put layer 1 before it, or write 3[-attn]\n");
 }
 
 TEST(Commands, SayWhatIsWrongInOneLine) {

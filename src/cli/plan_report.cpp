@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "plan/path.h"
 
 namespace pleat::cli {
 namespace {
@@ -36,6 +37,31 @@ std::string copies_text(const LayerPlan& plan) {
                             copy.pass);
     }
     return text.empty() ? "none" : text;
+}
+
+/// What the numbers do not explain by themselves.
+std::vector<std::string> notes(const LayerPlan& plan, const ModelShape& shape) {
+    std::vector<int32_t> consumers;
+    std::vector<bool> attends(shape.layers.size());
+    for (const Pass& pass : plan) {
+        if (pass.attention) attends[static_cast<size_t>(pass.layer)] = true;
+    }
+    for (size_t i = 0; i < attends.size(); ++i) {
+        if (attends[i] || shape.layers[i].role != Role::shared_kv_attention) continue;
+        consumers.push_back(static_cast<int32_t>(i));
+    }
+    if (consumers.empty()) return {};
+    return {
+        fmt::format("layer{} {} would read the K/V of other layers: without {} attention the "
+                    "plan saves compute and weights, but no K/V",
+                    consumers.size() == 1 ? "" : "s", print_layers(consumers),
+                    consumers.size() == 1 ? "its" : "their")};
+}
+
+std::string note_lines(const LayerPlan& plan, const ModelShape& shape) {
+    std::string text;
+    for (const std::string& note : notes(plan, shape)) text += fmt::format("note: {}\n", note);
+    return text;
 }
 
 std::string warning_lines(const LayerPlan& plan) {
@@ -78,7 +104,7 @@ std::string plan_text(const LayerPlan& plan, const ModelShape& shape,
     text += cost_row("matmul FLOPs per token", format_count(cost.flops), cost.flops, base.flops);
     text += fmt::format("  {:<26} {:>12}   of the identity's\n", "predicted decode time",
                         fmt::format("{:.3f} x", predicted_decode_ratio(cost, base)));
-    return text + warning_lines(plan);
+    return text + note_lines(plan, shape) + warning_lines(plan);
 }
 
 ordered_json cost_json(const PlanCost& cost) {
@@ -155,6 +181,7 @@ ordered_json plan_json(const LayerPlan& plan, const ModelShape& shape,
             {"costs", cost_json(cost)},
             {"identity_costs", cost_json(base)},
             {"ratios", ratios},
+            {"notes", notes(plan, shape)},
             {"warnings", plan.warnings()}};
 }
 
