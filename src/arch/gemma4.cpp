@@ -272,6 +272,12 @@ std::vector<gguf::KeyValue> baked_keys(const Hparams& h, const LayerPlan& plan) 
     };
     size_t n_own = plan.size();
     while (n_own > 0 && consumes(n_own - 1)) --n_own;
+    if (n_own < 2) {
+        fail(
+            "the path begins with {} of layers that own K/V; stock runs no model with fewer than "
+            "2, so this plan cannot be baked",
+            n_own == 1 ? "1 pass" : "no pass");
+    }
     for (size_t i = 0; i < plan.size(); ++i) {
         if (!consumes(i)) continue;
         if (i < n_own) {
