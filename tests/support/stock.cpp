@@ -164,6 +164,8 @@ StockContext::StockContext(llama_model* model, const StockSettings& settings)
     params.kv_unified = settings.kv_unified;
     params.swa_full = settings.swa_full;
     params.embeddings = settings.embeddings;
+    params.cb_eval = settings.on_node;
+    params.cb_eval_user_data = settings.on_node_data;
     context_.reset(llama_init_from_model(model, params));
     if (!context_) fail_with_log("stock cannot make a context of {} tokens", settings.n_ctx);
 }

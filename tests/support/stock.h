@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ggml-backend.h>
 #include <llama-cpp.h>
 #include <llama.h>
 
@@ -45,6 +46,9 @@ struct StockSettings {
     /// Also give the hidden states after the last norm. Stock then computes every row of a batch,
     /// wanted or not, and a row count can change bits.
     bool embeddings = false;
+    /// Called around nodes of the graph, as llama_context_params::cb_eval is.
+    ggml_backend_sched_eval_callback on_node = nullptr;
+    void* on_node_data = nullptr;
 };
 
 /// One row of a batch.
