@@ -8,11 +8,13 @@ namespace pleat::cli {
 // makes one call and prints; what stops it throws Error, which main prints as one line.
 void add_bake(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_calibrate(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_logits(CLI::App& app);
 void add_perplexity(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_run(CLI::App& app);
+void add_scan(CLI::App& app);
 
 }  // namespace pleat::cli

@@ -43,6 +43,8 @@ int run(int argc, char** argv) {
     add_run(app);
     add_perplexity(app);
     add_eval(app);
+    add_scan(app);
+    add_calibrate(app);
     add_bench(app);
     add_logits(app);
     add_bake(app);

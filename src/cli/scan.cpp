@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arch/registry.h"
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/lab_options.h"
+#include "cli/numbers.h"
+#include "cli/options.h"
+#include "lab/fingerprint.h"
+#include "lab/import.h"
+#include "lab/profile.h"
+#include "lab/report.h"
+#include "lab/scan.h"
+#include "lab/terminal_heatmap.h"
+
+namespace pleat::cli {
+namespace {
+
+void write_text(const std::string& path, const std::string& text) {
+    std::ofstream out(path, std::ios::binary);
+    out << text;
+    out.flush();
+    if (!out) fail("{}: cannot be written", path);
+}
+
+std::string score_text(const std::optional<Score>& score) {
+    return score ? fmt::format("{:.4f} +/- {:.4f}", score->value, score->error) : "";
+}
+
+std::string difference_text(const std::optional<Difference>& d) {
+    return d ? fmt::format("{:+.4f} [{:+.4f}, {:+.4f}]", d->value, d->low, d->high) : "";
+}
+
+std::string table(const ReportData& data, size_t measure, size_t n_rows) {
+    const ReportMeasure& m = data.measures[measure];
+    std::string text = fmt::format("{}: identity {}{}\n", m.measure.name,
+                                   score_text(m.identity.selection),
+                                   m.identity.validation
+                                       ? ", on validation " + score_text(m.identity.validation)
+                                       : "");
+    text += fmt::format("{:<26} {:>8} {:>6}  {:<20} {:<28} {:<28} {}\n", "plan", "compute", "cache",
+                        "selection", "difference", "on validation", "survives");
+    for (size_t i = 0; i < std::min(n_rows, data.rows.size()); ++i) {
+        const ReportRow& row = data.rows[i];
+        const ReportScore& s = row.scores[measure];
+        text += fmt::format("{:<26} {:>8.3f} {:>6.3f}  {:<20} {:<28} {:<28} {}\n", row.flag,
+                            row.compute_ratio, row.kv_ratio, score_text(s.selection),
+                            difference_text(s.difference),
+                            difference_text(s.validation_difference),
+                            !s.survives ? "" : *s.survives ? "yes" : "no");
+    }
+    return text;
+}
+
+struct ScanCommand {
+    ModelArgument model;
+    ContextOptions context;
+    ScoringOptions scoring;
+    ScanOptions options;
+    std::string journal_path;
+    std::string report_path;
+    std::string json_path;
+    std::string profile_path;
+    std::vector<std::string> imports;
+    size_t n_rows = 20;
+
+    void run() {
+        if (!imports.empty()) {
+            import();
+            return;
+        }
+        for (const std::string& warning : context.warnings()) {
+            fmt::print(stderr, "warning: {}\n", warning);
+        }
+        load_backends_from_environment();
+        const auto opened = open_model(model.model(), context.model_options());
+        const Tokenizer tokenizer = Tokenizer::open(model.model());
+        const Workload workload = scoring.workload(tokenizer);
+        const ContextSettings settings = context.settings(opened->shape());
+        Scan scan(opened, workload, scoring.sweep_settings(settings), options);
+        const Fingerprint fingerprint = fingerprint_of(opened->file(), opened->shape());
+
+        std::optional<Journal> journal;
+        if (!journal_path.empty()) {
+            auto named = scan.settings();
+            named.emplace_back("n_ctx", fmt::to_string(scoring.n_ctx()));
+            journal.emplace(Journal::open(journal_path, {.command = "scan",
+                                                         .model = fingerprint,
+                                                         .measures = workload.measures(),
+                                                         .data = scoring.sources(workload),
+                                                         .settings = named}));
+        }
+        ScanResult result;
+        {
+            const InterruptGuard interrupt;
+            std::optional<ProgressLine> line;
+            std::string shown;
+            result = scan.run(journal ? &*journal : nullptr,
+                              [&](const std::string& stage, double fraction) {
+                                  if (stage != shown) line.emplace(stage, context.quiet());
+                                  shown = stage;
+                                  line->show(fraction);
+                                  return !interrupt.interrupted();
+                              });
+        }
+        if (!result.complete) {
+            fmt::print(stderr, "interrupted{}\n",
+                       journal ? "; the same command goes on from " + journal_path : "");
+            throw CLI::RuntimeError(interrupted_status);
+        }
+        if (journal) journal->finish({});  // by plan: who finished first is of no interest
+
+        ReportData data = scan.report(result, settings.cache);
+        data.title = "Scan of repeated blocks";
+        const ModelShape& shape = opened->shape();
+        data.model = fmt::format("{}, {}, {} layers, {}",
+                                 std::filesystem::path(model.model()).filename().string(),
+                                 shape.architecture, shape.n_layer, shape.name);
+        print(data, result.rank_measure);
+        if (!report_path.empty()) write_text(report_path, report_html(data));
+        if (!json_path.empty()) write_text(json_path, report_json(data));
+        if (!profile_path.empty()) save_profile(data, result, fingerprint, workload, settings);
+    }
+
+    void print(const ReportData& data, size_t measure) const {
+        for (const std::string& note : data.notes) fmt::print("{}\n", note);
+        const bool terminal = ::isatty(STDOUT_FILENO) != 0;
+        for (const Heatmap& map : heatmaps(data)) {
+            if (map.name != data.measures[measure].measure.name) continue;
+            fmt::print("\n{}\n",
+                       terminal_heatmap(data, map,
+                                        terminal ? HeatmapStyle::ansi : HeatmapStyle::plain));
+        }
+        fmt::print("{}", table(data, measure, n_rows));
+        for (size_t m = 0; m < data.measures.size(); ++m) {
+            if (m == measure) continue;
+            fmt::print("\n{}", table(data, m, std::min<size_t>(n_rows, 5)));
+        }
+    }
+
+    void save_profile(const ReportData& data, const ScanResult& result,
+                      const Fingerprint& fingerprint, const Workload& workload,
+                      const ContextSettings& settings) const {
+        const ReportRow& best = data.rows.front();
+        Profile profile{.plan = "layers:" + best.canonical, .model = fingerprint};
+        for (size_t m = 0; m < data.measures.size(); ++m) {
+            const ReportScore& s = best.scores[m];
+            profile.measures.push_back({.measure = data.measures[m].measure,
+                                        .data = "",
+                                        .n_selection = data.measures[m].n_selection,
+                                        .n_validation = data.measures[m].n_validation,
+                                        .selection = s.selection,
+                                        .validation = s.validation,
+                                        .identity_selection = data.measures[m].identity.selection,
+                                        .identity_validation = data.measures[m].identity.validation,
+                                        .selection_difference = s.difference,
+                                        .validation_difference = s.validation_difference,
+                                        .survives = s.survives});
+        }
+        profile.data = scoring.sources(workload);
+        profile.n_plans_tried = result.plans.size();
+        profile.settings = data.settings;
+        profile.provenance =
+            provenance_here({"pleat", "scan", model.model()}, settings.n_threads_batch);
+        profile.notes = data.notes;
+        write_profile(profile_path, profile);
+    }
+
+    void import() const {
+        ReportData data = import_results(imports);
+        data.title = "Imported results";
+        if (report_path.empty() && json_path.empty()) {
+            fail("--import: name where to write with --report FILE.html or --report-json FILE");
+        }
+        if (!report_path.empty()) write_text(report_path, report_html(data));
+        if (!json_path.empty()) write_text(json_path, report_json(data));
+        fmt::print("{} plans of {} file{}\n", data.rows.size(), imports.size(),
+                   imports.size() == 1 ? "" : "s");
+    }
+};
+
+}  // namespace
+
+void add_scan(CLI::App& app) {
+    auto command = std::make_shared<ScanCommand>();
+    CLI::App* const sub = app.add_subcommand(
+        "scan", "Score every repeat of a block of layers, and say which are worth it");
+    command->model.add(*sub);
+    command->scoring.add(*sub);
+    const std::string group = "Scan";
+    ScanOptions& o = command->options;
+    sub->add_option("--max-block", o.max_block, "Layers of a block at most")
+        ->check(whole_number(1, 512))
+        ->capture_default_str()
+        ->group(group);
+    sub->add_option("--stride", o.stride,
+                    "Coarse pass over every stride-th begin and end, then all around the best")
+        ->check(whole_number(1, 64))
+        ->capture_default_str()
+        ->group(group);
+    sub->add_flag("--boundary", o.boundary,
+                  "Also blocks with the first and last layers, which often break a model")
+        ->group(group);
+    sub->add_option("--budget", o.budget,
+                    "Work allowed, as a fraction of scoring every plan on every item: poor plans "
+                    "stop early (successive halving)")
+        ->check(CLI::Range(0.001, 1.0))
+        ->capture_default_str()
+        ->group(group);
+    sub->add_option("--validation", o.validation, "Fraction of the items kept for the final check")
+        ->check(CLI::Range(0.0, 0.9))
+        ->capture_default_str()
+        ->group(group);
+    sub->add_option("--winners", o.n_winners, "Best plans that are scored on the kept items")
+        ->check(whole_number(1, 10000))
+        ->capture_default_str()
+        ->group(group);
+    sub->add_option("--rank-by", o.rank_by, "Measure to rank by (default: right answers, else nll)")
+        ->group(group);
+    sub->add_option("--seed", o.seed, "Of the split, the order of items and the intervals")
+        ->capture_default_str()
+        ->group(group);
+    sub->add_option("--top", command->n_rows, "Rows of the table printed")
+        ->capture_default_str()
+        ->group(group);
+    sub->add_option("-o,--out", command->journal_path,
+                    "Results as they come (JSON lines); the same command goes on from there")
+        ->group(group);
+    sub->add_option("--report", command->report_path, "HTML report")->group(group);
+    sub->add_option("--report-json", command->json_path, "The report's data as JSON")
+        ->group(group);
+    sub->add_option("--profile", command->profile_path, "Profile of the best plan, for --plan")
+        ->group(group);
+    sub->add_option("--import", command->imports,
+                    "Result files of RYS or llm-circuit-finder (JSON) to show in a report instead")
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group(group);
+    command->context.add(*sub, false);
+    sub->footer(
+        "Examples:\n"
+        "  pleat scan model.gguf --text text.txt -o scan.jsonl --report scan.html\n"
+        "  pleat scan model.gguf --probes arithmetic.jsonl --budget 0.3 --profile best.json\n"
+        "  pleat scan --import math_results.json --import eq_results.json --report old.html");
+    sub->callback([command] { command->run(); });
+}
+
+}  // namespace pleat::cli
