@@ -21,6 +21,7 @@ namespace pleat::cli {
 class ModelArgument {
   public:
     void add(CLI::App& app, int n_more = 0, const std::string& more_help = "");
+    bool given() const { return !option_.empty() || !arguments_.empty(); }
     /// Throws Error when neither form or both forms named a model.
     std::string model() const;
     /// The i-th argument after MODEL; throws Error when it is missing.

@@ -42,11 +42,9 @@ std::string difference_text(const std::optional<Difference>& d) {
 
 std::string table(const ReportData& data, size_t measure, size_t n_rows) {
     const ReportMeasure& m = data.measures[measure];
-    std::string text = fmt::format("{}: identity {}{}\n", m.measure.name,
-                                   score_text(m.identity.selection),
-                                   m.identity.validation
-                                       ? ", on validation " + score_text(m.identity.validation)
-                                       : "");
+    std::string text = fmt::format(
+        "{}: identity {}{}\n", m.measure.name, score_text(m.identity.selection),
+        m.identity.validation ? ", on validation " + score_text(m.identity.validation) : "");
     text += fmt::format("{:<26} {:>8} {:>6}  {:<20} {:<28} {:<28} {}\n", "plan", "compute", "cache",
                         "selection", "difference", "on validation", "survives");
     for (size_t i = 0; i < std::min(n_rows, data.rows.size()); ++i) {
@@ -54,9 +52,10 @@ std::string table(const ReportData& data, size_t measure, size_t n_rows) {
         const ReportScore& s = row.scores[measure];
         text += fmt::format("{:<26} {:>8.3f} {:>6.3f}  {:<20} {:<28} {:<28} {}\n", row.flag,
                             row.compute_ratio, row.kv_ratio, score_text(s.selection),
-                            difference_text(s.difference),
-                            difference_text(s.validation_difference),
-                            !s.survives ? "" : *s.survives ? "yes" : "no");
+                            difference_text(s.difference), difference_text(s.validation_difference),
+                            !s.survives   ? ""
+                            : *s.survives ? "yes"
+                                          : "no");
     }
     return text;
 }
@@ -136,9 +135,9 @@ struct ScanCommand {
         const bool terminal = ::isatty(STDOUT_FILENO) != 0;
         for (const Heatmap& map : heatmaps(data)) {
             if (map.name != data.measures[measure].measure.name) continue;
-            fmt::print("\n{}\n",
-                       terminal_heatmap(data, map,
-                                        terminal ? HeatmapStyle::ansi : HeatmapStyle::plain));
+            fmt::print(
+                "\n{}\n",
+                terminal_heatmap(data, map, terminal ? HeatmapStyle::ansi : HeatmapStyle::plain));
         }
         fmt::print("{}", table(data, measure, n_rows));
         for (size_t m = 0; m < data.measures.size(); ++m) {
@@ -176,7 +175,9 @@ struct ScanCommand {
     }
 
     void import() const {
-        ReportData data = import_results(imports);
+        std::optional<int32_t> n_layer;
+        if (model.given()) n_layer = open_model(model.model())->shape().n_layer;
+        ReportData data = import_results(imports, n_layer);
         data.title = "Imported results";
         if (report_path.empty() && json_path.empty()) {
             fail("--import: name where to write with --report FILE.html or --report-json FILE");
@@ -236,12 +237,12 @@ void add_scan(CLI::App& app) {
                     "Results as they come (JSON lines); the same command goes on from there")
         ->group(group);
     sub->add_option("--report", command->report_path, "HTML report")->group(group);
-    sub->add_option("--report-json", command->json_path, "The report's data as JSON")
-        ->group(group);
+    sub->add_option("--report-json", command->json_path, "The report's data as JSON")->group(group);
     sub->add_option("--profile", command->profile_path, "Profile of the best plan, for --plan")
         ->group(group);
     sub->add_option("--import", command->imports,
-                    "Result files of RYS or llm-circuit-finder (JSON) to show in a report instead")
+                    "Result files of RYS or llm-circuit-finder (JSON) to show in a report instead; "
+                    "MODEL says how many layers their model has")
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->group(group);
@@ -250,7 +251,8 @@ void add_scan(CLI::App& app) {
         "Examples:\n"
         "  pleat scan model.gguf --text text.txt -o scan.jsonl --report scan.html\n"
         "  pleat scan model.gguf --probes arithmetic.jsonl --budget 0.3 --profile best.json\n"
-        "  pleat scan --import math_results.json --import eq_results.json --report old.html");
+        "  pleat scan model.gguf --import math_results.json --import eq_results.json "
+        "--report old.html");
     sub->callback([command] { command->run(); });
 }
 

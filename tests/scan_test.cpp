@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/pleat_tool.h"
+#include "support/temp_dir.h"
+
+// `pleat eval` and `pleat scan` as a user meets them.
+namespace pleat::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const std::string model = PLEAT_MODELS_DIR "/pleat-demo-llama-16L-q4_0.gguf";
+const std::string text = PLEAT_MODELS_DIR "/demo-text.txt";
+
+ToolRun run_one_thread(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"-t", "1", "-q"});
+    return run_pleat(arguments);
+}
+
+TEST(EvalCommand, GivesThePerplexityThatEachPlanHasAlone) {
+    const ToolRun run = run_one_thread({"eval", model, "--text", text, "-c", "128", "--chunks", "6",
+                                        "--spec", "6,9", "--spec", "drop:12", "--json"});
+    ASSERT_EQ(run.status, 0) << run.err;
+    const json results = json::parse(run.out)["results"];
+    ASSERT_EQ(results.size(), 3U);
+    const std::vector<std::vector<std::string>> flags{
+        {}, {"--repeat-layers", "6,9"}, {"--drop-attention", "12"}};
+    for (size_t i = 0; i < flags.size(); ++i) {
+        std::vector<std::string> alone{"perplexity", model, "-f",  text,    "-c",
+                                       "128",        "--chunks", "6", "--json"};
+        alone.insert(alone.end(), flags[i].begin(), flags[i].end());
+        const ToolRun single = run_one_thread(alone);
+        ASSERT_EQ(single.status, 0) << single.err;
+        const double expected = json::parse(single.out)["perplexity"];
+        // Stock's cuts of 32 tokens there, whole chunks here: kernels round differently.
+        EXPECT_NEAR(results[i]["scores"]["nll"]["perplexity"], expected, 1e-3 * expected);
+    }
+    EXPECT_EQ(results[0]["scores"]["kl"]["value"], 0.0);
+    EXPECT_GT(results[1]["scores"]["kl"]["difference"]["low"], 0.0);
+}
+
+TEST(EvalCommand, SaysWhatIsWrong) {
+    EXPECT_EQ(run_pleat({"eval", model}).err,
+              "pleat: nothing to score on: name a text with --text or a probe file with "
+              "--probes\n");
+    EXPECT_EQ(run_pleat({"eval", model, "--text", text, "--memory", "lots"}).err,
+              "pleat: --memory lots: expected a number of bytes above 0, with K, M or G behind "
+              "it\n");
+    EXPECT_THAT(run_pleat({"eval", model, "--text", text, "-c", "100000"}).err,
+                HasSubstr("use a longer text or a smaller -c"));
+    EXPECT_THAT(run_pleat({"eval", model, "--text", text, "--spec", "9,6"}).err,
+                HasSubstr("--spec \"9,6\": block 9,6"));
+}
+
+class ScanCommand : public testing::Test {
+  protected:
+    std::vector<std::string> scan(const std::string& journal) const {
+        return {"scan",        model, "--text", text, "-c", "64", "--chunks", "24", "--max-block",
+                "3",           "-o",  journal,  "-t", "1",  "-q"};
+    }
+    TempDir dir_;
+};
+
+TEST_F(ScanCommand, ScoresEveryBlockAndWritesReportAndProfile) {
+    std::vector<std::string> arguments = scan(dir_.file("scan.jsonl"));
+    arguments.insert(arguments.end(),
+                     {"--report", dir_.file("scan.html"), "--report-json", dir_.file("scan.json"),
+                      "--profile", dir_.file("best.json")});
+    const ToolRun run = run_pleat(arguments);
+    ASSERT_EQ(run.status, 0) << run.err;
+    // Layers 3 to 12 by blocks of one, two and three: 10 + 9 + 8.
+    EXPECT_THAT(run.out, HasSubstr("27 plans were tried"));
+    const json report = json::parse(read_bytes(dir_.file("scan.json")));
+    EXPECT_EQ(report["rows"].size(), 27U);
+    EXPECT_THAT(read_bytes(dir_.file("scan.html")), HasSubstr("<!"));
+    const ToolRun plan = run_pleat({"plan", model, "--plan", dir_.file("best.json")});
+    EXPECT_EQ(plan.status, 0) << plan.err;
+    EXPECT_EQ(plan.err, "");
+}
+
+TEST_F(ScanCommand, ResumedAfterKillsGivesTheSameFile) {
+    ASSERT_EQ(run_pleat(scan(dir_.file("whole.jsonl"))).status, 0);
+    const std::string killed = dir_.file("killed.jsonl");
+    // However fast the machine is: each try gets a little further, and the last one to the end.
+    for (int i = 1; i <= 6; ++i) {
+        PleatProcess process(scan(killed));
+        std::this_thread::sleep_for(std::chrono::milliseconds(150 * i));
+        process.send(SIGKILL);
+        process.wait();
+    }
+    ASSERT_EQ(run_pleat(scan(killed)).status, 0);
+    EXPECT_EQ(read_bytes(killed), read_bytes(dir_.file("whole.jsonl")));
+}
+
+TEST_F(ScanCommand, RefusesAJournalOfOtherSettings) {
+    const std::string journal = dir_.file("scan.jsonl");
+    ASSERT_EQ(run_pleat(scan(journal)).status, 0);
+    std::vector<std::string> other = scan(journal);
+    other.insert(other.end(), {"--seed", "7"});
+    const ToolRun run = run_pleat(other);
+    EXPECT_EQ(run.status, 1);
+    EXPECT_THAT(run.err, HasSubstr("seed"));
+}
+
+TEST_F(ScanCommand, HalvingFindsWhatTheWholeScanFinds) {
+    const auto best = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments = scan(dir_.file(fmt::format("{}.jsonl", more.size())));
+        arguments.insert(arguments.end(), {"--report-json", dir_.file("report.json")});
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        EXPECT_EQ(run_pleat(arguments).status, 0);
+        const json report = json::parse(read_bytes(dir_.file("report.json")));
+        std::vector<std::string> flags;
+        for (size_t i = 0; i < 5; ++i) flags.push_back(report["rows"][i]["flag"]);
+        return flags;
+    };
+    const std::vector<std::string> exhaustive = best({});
+    const std::vector<std::string> halved = best({"--budget", "0.6"});
+    EXPECT_THAT(halved, testing::Contains(exhaustive[0]));
+}
+
+TEST_F(ScanCommand, ImportsResultsOfOthersIntoAReport) {
+    const std::string old = dir_.file_with(
+        "old.jsonl",
+        "{\"is_baseline\":true,\"dup_start\":-1,\"dup_end\":-1,\"math_score\":0.5}\n"
+        "{\"dup_start\":2,\"dup_end\":4,\"n_dup_layers\":2,\"math_score\":0.6}\n");
+    const ToolRun run = run_pleat(
+        {"scan", model, "--import", old, "--report-json", dir_.file("old.json")});
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(json::parse(read_bytes(dir_.file("old.json")))["rows"].size(), 1U);
+    EXPECT_THAT(run_pleat({"scan", model, "--import", old}).err, HasSubstr("--report FILE.html"));
+}
+
+}  // namespace
+}  // namespace pleat::test
