@@ -67,9 +67,9 @@ TEST_P(LongestPlan, FillsLessThanHalfOfItsGraph) {
                                .n_kv_window = window.empty() ? 0 : window.n_cells(),
                                .n_seqs = model->hparams().delta_net ? 2U : 1U,
                                .first_state = -1};
-        const Graph graph = GraphBuilder(*model, plan, {full, window, states},
-                                         rope_factors(*model, 256), shape)
-                                .build();
+        const Graph graph =
+            GraphBuilder(*model, plan, {full, window, states}, rope_factors(*model, 256), shape)
+                .build();
         EXPECT_LT(2 * ggml_graph_n_nodes(graph.nodes), ggml_graph_size(graph.nodes));
         EXPECT_LT(ggml_used_mem(graph.context.get()), ggml_get_mem_size(graph.context.get()));
     }
@@ -122,11 +122,11 @@ TEST(Context, RefusesAQuantisedCacheThatItsHeadsCannotBeTurnedFor) {
     model.head_dim = 96;
     model.n_head_kv_per_layer = {4, 2, 4, 1};
     const std::string path = make_model(model).path();
-    EXPECT_EQ(error_of([&] {
-                  pleat_context(path, "", {.type_k = GGML_TYPE_Q8_0, .type_v = GGML_TYPE_Q8_0});
-              }),
-              "a quantised K/V cache (q8_0) is turned 64 values at a time in this model, but a layer "
-              "has 1 K/V heads of 96 values: use f16 for both");
+    EXPECT_EQ(
+        error_of(
+            [&] { pleat_context(path, "", {.type_k = GGML_TYPE_Q8_0, .type_v = GGML_TYPE_Q8_0}); }),
+        "a quantised K/V cache (q8_0) is turned 64 values at a time in this model, but a layer "
+        "has 1 K/V heads of 96 values: use f16 for both");
 }
 
 TEST(Context, RemovesNothingFromAnEmptyRangeOfAHybrid) {

@@ -110,11 +110,11 @@ ContextSettings random_context(Random& random) {
 }
 
 std::string describe(const ContextSettings& s) {
-    return fmt::format(
-        "c {} ub {} b {} np {} {}{} k {} v {} fa {} t {}", s.cache.n_ctx, s.cache.n_ubatch,
-        s.n_batch, s.cache.n_seq, s.cache.kv_unified ? "unified " : "",
-        s.cache.swa_full ? "swa-full" : "", s.cache.type_k.name, s.cache.type_v.name,
-        s.flash_attention == FlashAttention::off ? "off" : "on", s.n_threads);
+    return fmt::format("c {} ub {} b {} np {} {}{} k {} v {} fa {} t {}", s.cache.n_ctx,
+                       s.cache.n_ubatch, s.n_batch, s.cache.n_seq,
+                       s.cache.kv_unified ? "unified " : "", s.cache.swa_full ? "swa-full" : "",
+                       s.cache.type_k.name, s.cache.type_v.name,
+                       s.flash_attention == FlashAttention::off ? "off" : "on", s.n_threads);
 }
 
 /// Some batches of several sequences, with what a server does between them.
@@ -181,10 +181,9 @@ bool survives(const std::string& path, Random& random) {
 
 template <typename T>
 T bad_integer(Random& random, int64_t old) {
-    constexpr std::array<int64_t, 16> numbers{0,         1,          2,           3,
-                                              5,         7,          64,          255,
-                                              65536,     INT32_MAX,  int64_t{1} << 30, UINT32_MAX,
-                                              -1,        INT32_MIN,  INT64_MAX,   4096};
+    constexpr std::array<int64_t, 16> numbers{
+        0,          1,  2,         3,         5,   7, 64, 255, 65536, INT32_MAX, int64_t{1} << 30,
+        UINT32_MAX, -1, INT32_MIN, INT64_MAX, 4096};
     switch (random() % 5) {
         case 0:
             return static_cast<T>(old + 1);
@@ -199,9 +198,13 @@ T bad_integer(Random& random, int64_t old) {
 
 float bad_float(Random& random) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    constexpr std::array<float, 14> numbers{0.0F,     -0.0F,  1.0F,      -1.0F,  infinity,
-                                            -infinity, 1e-45F, 1e38F,     1e-38F, 0.5F,
-                                            10000.0F, -1e38F, 4.5399e-5F, std::numeric_limits<float>::quiet_NaN()};
+    constexpr std::array<float, 14> numbers{0.0F,       -0.0F,
+                                            1.0F,       -1.0F,
+                                            infinity,   -infinity,
+                                            1e-45F,     1e38F,
+                                            1e-38F,     0.5F,
+                                            10000.0F,   -1e38F,
+                                            4.5399e-5F, std::numeric_limits<float>::quiet_NaN()};
     return pick(random, numbers);
 }
 
@@ -425,7 +428,8 @@ RandomModel odd_model(Random& random) {
     if (!m.n_head_kv_per_layer.empty()) m.n_head = 8;
     m.n_embd = m.n_head * 2 * (1 + static_cast<int>(below(random, 12)));
     if (one_in(random, 2)) m.n_embd = 32 * m.n_head;
-    if (m.architecture != "llama" && m.architecture != "qwen2") m.head_dim = pick(random, head_dims);
+    if (m.architecture != "llama" && m.architecture != "qwen2")
+        m.head_dim = pick(random, head_dims);
     if (m.head_dim_swa != 0) m.head_dim_swa = pick(random, head_dims);
     if (m.n_rot != 0) m.n_rot = 2;
     if (m.n_ff_per_layer.empty()) m.n_ff = 1 + static_cast<int>(below(random, 100));
@@ -456,7 +460,8 @@ TEST(OddModel, IsAnErrorOfOneLineOrComputes) {
     for (uint32_t seed = first; seed < first + count; ++seed) {
         Random random(seed);
         const RandomModel model = odd_model(random);
-        const std::string what = fmt::format("seed {} {} {}", seed, model.architecture, describe(model));
+        const std::string what =
+            fmt::format("seed {} {} {}", seed, model.architecture, describe(model));
         SCOPED_TRACE(what);
         name_case(what);
         const TempFile file(".gguf");
