@@ -123,8 +123,8 @@ struct EvalCommand {
                     .differences = {}};
             for (size_t m = 0; m < measures.size(); ++m) {
                 row.scores.push_back(mean_of(scores.by_plan[p][m]));
-                row.differences.push_back(paired_difference(
-                    scores.by_plan[p][m], scores.by_plan[0][m], {.seed = seed}));
+                row.differences.push_back(
+                    paired_difference(scores.by_plan[p][m], scores.by_plan[0][m], {.seed = seed}));
             }
             rows.push_back(std::move(row));
         }
@@ -139,22 +139,22 @@ struct EvalCommand {
                 model = row.model;
                 text += fmt::format("{}\n", model);
             }
-            text += fmt::format("  {}: compute {:.3f}, weights read {:.3f}, cache {:.3f} of the "
-                                "identity's\n",
-                                row.spec.empty() ? "identity" : row.spec,
-                                ratio(row.cost.flops, row.identity_cost.flops),
-                                ratio(row.cost.weight_read_bytes,
-                                      row.identity_cost.weight_read_bytes),
-                                ratio(row.cost.cache_bytes(), row.identity_cost.cache_bytes()));
+            text += fmt::format(
+                "  {}: compute {:.3f}, weights read {:.3f}, cache {:.3f} of the "
+                "identity's\n",
+                row.spec.empty() ? "identity" : row.spec,
+                ratio(row.cost.flops, row.identity_cost.flops),
+                ratio(row.cost.weight_read_bytes, row.identity_cost.weight_read_bytes),
+                ratio(row.cost.cache_bytes(), row.identity_cost.cache_bytes()));
             for (size_t m = 0; m < measures.size(); ++m) {
                 const Score shown = shown_score(measures[m], row.scores[m]);
                 text += fmt::format("    {:<24} {:10.4f} +/- {:.4f}", shown_name(measures[m]),
                                     shown.value, shown.error);
                 const PairedDifference& d = row.differences[m];
                 if (!row.spec.empty()) {
-                    text += fmt::format("   {}{:+.4f} [{:+.4f}, {:+.4f}] p {:.2g}",
-                                        is_nll(measures[m]) ? "nll " : "", d.mean, d.low, d.high,
-                                        d.p);
+                    text +=
+                        fmt::format("   {}{:+.4f} [{:+.4f}, {:+.4f}] p {:.2g}",
+                                    is_nll(measures[m]) ? "nll " : "", d.mean, d.low, d.high, d.p);
                 }
                 text += '\n';
             }
@@ -176,8 +176,11 @@ struct EvalCommand {
                     entry["perplexity"] = ppl.value;
                     entry["perplexity_error"] = ppl.error;
                 }
-                entry["difference"] = {{"value", d.mean}, {"error", d.error}, {"low", d.low},
-                                       {"high", d.high},  {"p", d.p}};
+                entry["difference"] = {{"value", d.mean},
+                                       {"error", d.error},
+                                       {"low", d.low},
+                                       {"high", d.high},
+                                       {"p", d.p}};
                 scores[measures[m].name] = std::move(entry);
             }
             list.push_back(
@@ -190,8 +193,7 @@ struct EvalCommand {
                   {{"flops", ratio(row.cost.flops, row.identity_cost.flops)},
                    {"weight_read",
                     ratio(row.cost.weight_read_bytes, row.identity_cost.weight_read_bytes)},
-                   {"cache",
-                    ratio(row.cost.cache_bytes(), row.identity_cost.cache_bytes())}}},
+                   {"cache", ratio(row.cost.cache_bytes(), row.identity_cost.cache_bytes())}}},
                  {"scores", std::move(scores)}});
         }
         return {{"n_ctx", scoring.n_ctx()}, {"bootstrap_seed", seed}, {"results", list}};

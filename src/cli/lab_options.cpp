@@ -50,10 +50,10 @@ void ScoringOptions::add(CLI::App& app) {
             ->allow_extra_args(false)
             ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     };
-    files("--text", texts_, "Text file: perplexity, KL divergence and top-1 agreement (repeatable)");
+    files("--text", texts_,
+          "Text file: perplexity, KL divergence and top-1 agreement (repeatable)");
     files("--probes", probes_, "Probe file (JSON Lines or RYS): right answers (repeatable)");
-    app.add_option("-c,--ctx-size", n_ctx_,
-                   "Tokens per chunk of a text; the second half is scored")
+    app.add_option("-c,--ctx-size", n_ctx_, "Tokens per chunk of a text; the second half is scored")
         ->check(whole_number(8, 1 << 20))
         ->capture_default_str()
         ->group(group);

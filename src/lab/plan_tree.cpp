@@ -33,8 +33,7 @@ PlanTree make_plan_tree(const std::vector<LayerPlan>& plans) {
             if (i + 1 == plan.size()) {
                 node.plan = static_cast<int32_t>(p);
             } else {
-                const auto [entry, is_new] =
-                    known.try_emplace({parent, kind_of(node.pass)}, index);
+                const auto [entry, is_new] = known.try_emplace({parent, kind_of(node.pass)}, index);
                 parent = entry->second;
                 if (!is_new) continue;
             }
@@ -48,8 +47,7 @@ PlanTree make_plan_tree(const std::vector<LayerPlan>& plans) {
     for (size_t i = 0; i < tree.nodes.size(); ++i) {
         const PlanTree::Node& node = tree.nodes[i];
         const bool leaf = node.plan != PlanTree::none;
-        PlanTree::Step& step =
-            steps[{owners[i] != 0, node.generation, kind_of(node.pass), leaf}];
+        PlanTree::Step& step = steps[{owners[i] != 0, node.generation, kind_of(node.pass), leaf}];
         step.leaves = leaf;
         step.nodes.push_back(static_cast<int32_t>(i));
     }

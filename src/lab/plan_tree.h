@@ -30,8 +30,9 @@ struct PlanTree {
 
     std::vector<Node> nodes;
     /// Every node once, after its parent. The first plan is the reference that others are compared
-    /// with, so its nodes come first; then, generation by generation, all layers in ascending order:
-    /// what is due at a layer runs together, and a path that steps back waits for the next sweep.
+    /// with, so its nodes come first; then, generation by generation, all layers in ascending
+    /// order: what is due at a layer runs together, and a path that steps back waits for the next
+    /// sweep.
     std::vector<Step> steps;
 
     /// How many residual streams are held at most while the steps run, the embedding's included.

@@ -87,8 +87,8 @@ TEST(PlanTree, KnowsHowManyStreamsItHolds) {
     // One stream goes in while the next comes out.
     EXPECT_EQ(make_plan_tree(plans_of({""})).peak_streams(), 2U);
     EXPECT_EQ(make_plan_tree(plans_of({"", "3,5"})).peak_streams(), 2U);
-    // Beside that, where the first branch begins is kept until the second sweep.
-    EXPECT_EQ(make_plan_tree(plans_of({"", "1,2", "3,5"})).peak_streams(), 3U);
+    // Two branches at one layer, in and out.
+    EXPECT_EQ(make_plan_tree(plans_of({"", "1,2", "3,5"})).peak_streams(), 4U);
 }
 
 TEST(PlanTree, MarksTellPassesApart) {

@@ -71,8 +71,8 @@ size_t measure_to_rank_by(const Workload& workload, const std::string& name) {
     const std::vector<Measure> measures = workload.measures();
     std::string names;
     for (size_t m = 0; m < measures.size(); ++m) {
-        const bool wanted = name.empty() ? measures[m].name.starts_with("exact:")
-                                         : measures[m].name == name;
+        const bool wanted =
+            name.empty() ? measures[m].name.starts_with("exact:") : measures[m].name == name;
         if (wanted) return m;
         names += (names.empty() ? "" : ", ") + measures[m].name;
     }
@@ -96,9 +96,10 @@ Scan::Scan(std::shared_ptr<Model> model, const Workload& workload, SweepSettings
       options_(std::move(options)) {
     split_ = split_items(workload_.ids(), options_.validation, options_.seed);
     if (split_.selection.empty() || (options_.validation > 0.0 && split_.validation.empty())) {
-        fail("{} sequences are too few to choose on some and to check on others; use a longer text, "
-             "a smaller -c, more probes, or --validation 0",
-             workload_.sequences().size());
+        fail(
+            "{} sequences are too few to choose on some and to check on others; use a longer text, "
+            "a smaller -c, more probes, or --validation 0",
+            workload_.sequences().size());
     }
     order_ = mixed(split_.selection, workload_, options_.seed);
     rank_measure_ = measure_to_rank_by(workload_, options_.rank_by);
@@ -154,10 +155,9 @@ bool Scan::score(std::vector<ScannedPlan*> plans, ScannedPlan& identity, const P
                 if (plan != &identity) run.push_back(plan_of(plan->block, model_->shape()));
             }
             const PlanScores scores = scorer_.score(run, workload_, part, [&](double fraction) {
-                return !progress ||
-                       progress((static_cast<double>(at) +
-                                 fraction * static_cast<double>(part.size())) /
-                                static_cast<double>(sequences.size()));
+                return !progress || progress((static_cast<double>(at) +
+                                              fraction * static_cast<double>(part.size())) /
+                                             static_cast<double>(sequences.size()));
             });
             if (!scores.complete) return false;
             size_t next = 1;
@@ -186,9 +186,9 @@ bool Scan::run_rungs(Candidates& candidates, const std::vector<Rung>& rungs,
     size_t seen = 0;
     for (size_t r = 0; r < rungs.size(); ++r) {
         const Part part{.validation = false, .begin = seen, .end = rungs[r].n_sequences};
-        const std::string name = rungs.size() == 1 ? stage
-                                                   : fmt::format("{}, rung {} of {}", stage, r + 1,
-                                                                 rungs.size());
+        const std::string name = rungs.size() == 1
+                                     ? stage
+                                     : fmt::format("{}, rung {} of {}", stage, r + 1, rungs.size());
         ScannedPlan of_rung{.block = {}, .canonical = candidates.identity.canonical};
         const bool done = score(alive, of_rung, part, journal, [&](double fraction) {
             return !progress || progress(name, fraction);
@@ -209,8 +209,8 @@ bool Scan::run_rungs(Candidates& candidates, const std::vector<Rung>& rungs,
             const double y = mean_of(b->selection[rank_measure_]).value;
             return measure.higher_is_better ? x > y : x < y;
         });
-        const auto kept = static_cast<size_t>(
-            std::ceil(static_cast<double>(alive.size()) * rungs[r].keep));
+        const auto kept =
+            static_cast<size_t>(std::ceil(static_cast<double>(alive.size()) * rungs[r].keep));
         alive.resize(std::min(alive.size(), std::max(kept, least_kept)));
     }
     return true;
@@ -263,8 +263,8 @@ ScanResult Scan::run(Journal* journal, const Progress& progress) {
     if (coarse) {
         std::vector<ScanBlock> around;
         for (size_t i = 0; i < std::min(n_refined, result.plans.size()); ++i) {
-            const auto some = blocks_around(result.plans[i].block, result.range,
-                                            options_.max_block, options_.stride);
+            const auto some = blocks_around(result.plans[i].block, result.range, options_.max_block,
+                                            options_.stride);
             around.insert(around.end(), some.begin(), some.end());
         }
         if (!stage(around, "refinement")) {
@@ -277,10 +277,9 @@ ScanResult Scan::run(Journal* journal, const Progress& progress) {
     for (size_t i = 0; i < std::min(options_.n_winners, result.plans.size()); ++i) {
         winners.push_back(&result.plans[i]);
     }
-    const bool done =
-        score(winners, result.identity,
-              {.validation = true, .begin = 0, .end = split_.validation.size()}, journal,
-              [&](double fraction) { return !progress || progress("validation", fraction); });
+    const bool done = score(
+        winners, result.identity, {.validation = true, .begin = 0, .end = split_.validation.size()},
+        journal, [&](double fraction) { return !progress || progress("validation", fraction); });
     result.complete = done;
     return result;
 }
@@ -313,14 +312,14 @@ ReportData Scan::report(const ScanResult& result, const CacheSettings& cache) co
     const BootstrapOptions bootstrap{.seed = options_.seed};
     for (const ScannedPlan& plan : result.plans) {
         const PlanCost cost = plan_cost(plan_of(plan.block, shape), shape, cache);
-        ReportRow row{.flag = fmt::format("--repeat-layers \"{},{}\"", plan.block.begin,
-                                          plan.block.end),
-                      .canonical = plan.canonical,
-                      .begin = plan.block.begin,
-                      .end = plan.block.end,
-                      .compute_ratio = ratio(cost.flops, base.flops),
-                      .read_ratio = ratio(cost.weight_read_bytes, base.weight_read_bytes),
-                      .kv_ratio = ratio(cost.cache_bytes(), base.cache_bytes())};
+        ReportRow row{
+            .flag = fmt::format("--repeat-layers \"{},{}\"", plan.block.begin, plan.block.end),
+            .canonical = plan.canonical,
+            .begin = plan.block.begin,
+            .end = plan.block.end,
+            .compute_ratio = ratio(cost.flops, base.flops),
+            .read_ratio = ratio(cost.weight_read_bytes, base.weight_read_bytes),
+            .kv_ratio = ratio(cost.cache_bytes(), base.cache_bytes())};
         for (size_t m = 0; m < n_measures; ++m) {
             ReportScore score;
             const auto difference = [&](const ItemScores& items, const ItemScores& identity) {
@@ -361,20 +360,22 @@ ReportData Scan::report(const ScanResult& result, const CacheSettings& cache) co
         }
     }
     if (result.range.whole) {
-        data.notes.push_back(fmt::format(
-            "{} layers are too few to leave boundary layers out, so all were scanned",
-            shape.n_layer));
+        data.notes.push_back(
+            fmt::format("{} layers are too few to leave boundary layers out, so all were scanned",
+                        shape.n_layer));
     }
-    data.notes.push_back(fmt::format(
-        "{} plans were tried; the best {} were scored again on items that had no say in the choice. "
-        "A plan survives a measure when its difference there is better than the identity plan's and "
-        "stays significant after Holm's correction over these {} plans (alpha {})",
-        result.plans.size(), std::min(options_.n_winners, result.plans.size()),
-        std::min(options_.n_winners, result.plans.size()), options_.alpha));
+    data.notes.push_back(
+        fmt::format("{} plans were tried; the best {} were scored again on items that had no say "
+                    "in the choice. "
+                    "A plan survives a measure when its difference there is better than the "
+                    "identity plan's and "
+                    "stays significant after Holm's correction over these {} plans (alpha {})",
+                    result.plans.size(), std::min(options_.n_winners, result.plans.size()),
+                    std::min(options_.n_winners, result.plans.size()), options_.alpha));
     if (result.rungs.size() > 1) {
-        data.notes.push_back(fmt::format(
-            "successive halving in {} rungs: plans that stopped early saw fewer items",
-            result.rungs.size()));
+        data.notes.push_back(
+            fmt::format("successive halving in {} rungs: plans that stopped early saw fewer items",
+                        result.rungs.size()));
     }
     return data;
 }

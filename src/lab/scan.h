@@ -23,8 +23,8 @@ struct ScanBlock {
 };
 
 struct ScanRange {
-    int32_t begin = 0;  ///< first layer that a block may hold
-    int32_t end = 0;    ///< one past the last
+    int32_t begin = 0;   ///< first layer that a block may hold
+    int32_t end = 0;     ///< one past the last
     bool whole = false;  ///< the model is too small to leave layers out
 };
 
@@ -105,8 +105,8 @@ class Scan {
 
   private:
     struct Candidates;
-    bool run_rungs(Candidates& candidates, const std::vector<Rung>& rungs,
-                   const std::string& stage, Journal* journal, const Progress& progress);
+    bool run_rungs(Candidates& candidates, const std::vector<Rung>& rungs, const std::string& stage,
+                   Journal* journal, const Progress& progress);
     struct Part;
     bool score(std::vector<ScannedPlan*> plans, ScannedPlan& identity, const Part& part,
                Journal* journal, const std::function<bool(double)>& progress);

@@ -44,8 +44,7 @@ uint64_t Sweep::passes_per_item_alone() const {
 /// All plans at once if one sequence of each fits into the budget; else halves, each with the
 /// reference, whose passes are then computed again.
 std::vector<Sweep::Part> Sweep::parts(uint32_t n_tokens) const {
-    const uint64_t stream_bytes =
-        uint64_t{n_tokens} * model_->hparams().n_embd * sizeof(float);
+    const uint64_t stream_bytes = uint64_t{n_tokens} * model_->hparams().n_embd * sizeof(float);
     std::vector<Part> fitting;
     std::vector<std::vector<size_t>> open(1);
     for (size_t i = 1; i < plans_.size(); ++i) open.front().push_back(i);
@@ -62,9 +61,10 @@ std::vector<Sweep::Part> Sweep::parts(uint32_t n_tokens) const {
         if (bytes <= settings_.memory_budget) {
             fitting.push_back(std::move(part));
         } else if (others.size() < 2) {
-            fail("one sequence of {} tokens takes {} for its residual streams, more than the {} "
-                 "that were allowed",
-                 n_tokens, format_bytes(bytes), format_bytes(settings_.memory_budget));
+            fail(
+                "one sequence of {} tokens takes {} for its residual streams, more than the {} "
+                "that were allowed",
+                n_tokens, format_bytes(bytes), format_bytes(settings_.memory_budget));
         } else {
             const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
             open.emplace_back(middle, others.end());
@@ -74,8 +74,8 @@ std::vector<Sweep::Part> Sweep::parts(uint32_t n_tokens) const {
     return fitting;
 }
 
-bool Sweep::run(std::span<const SweepItem> items, const OnLogits& on_logits,
-                const OnDone& on_done, const Progress& progress) {
+bool Sweep::run(std::span<const SweepItem> items, const OnLogits& on_logits, const OnDone& on_done,
+                const Progress& progress) {
     if (items.empty()) return true;
     const size_t n_tokens = items.front().tokens.size();
     for (const SweepItem& item : items) {
@@ -128,8 +128,8 @@ void Sweep::run_part(const Part& part, std::span<const SweepItem> items, size_t 
     const auto make = [&](size_t slot) {
         streams[slot].assign(n_items, Stream(runner.residual_size()));
         held += n_items;
-        peak_bytes_ = std::max<uint64_t>(peak_bytes_,
-                                         held * runner.residual_size() * sizeof(float));
+        peak_bytes_ =
+            std::max<uint64_t>(peak_bytes_, held * runner.residual_size() * sizeof(float));
     };
 
     make(0);
@@ -161,8 +161,7 @@ void Sweep::run_part(const Part& part, std::span<const SweepItem> items, size_t 
                 std::vector<std::span<const int32_t>> rows;
                 for (const Job& job : batch) rows.emplace_back(items[job.item].rows);
                 runner.finish(pass, in, rows, [&](size_t s, std::span<const float> logits) {
-                    const PlanTree::Node& leaf =
-                        tree.nodes[static_cast<size_t>(batch[s].node)];
+                    const PlanTree::Node& leaf = tree.nodes[static_cast<size_t>(batch[s].node)];
                     run.on_logits(part.plans[static_cast<size_t>(leaf.plan)],
                                   first_item + batch[s].item, logits);
                 });

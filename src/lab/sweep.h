@@ -22,9 +22,9 @@ struct SweepItem {
 };
 
 struct SweepSettings {
-    ContextSettings context;                       ///< threads, flash attention, cache types
-    uint64_t memory_budget = uint64_t{1} << 30U;   ///< bytes of residual streams held at a time
-    uint32_t rows_per_batch = 512;                 ///< tokens that run together, whole sequences
+    ContextSettings context;                      ///< threads, flash attention, cache types
+    uint64_t memory_budget = uint64_t{1} << 30U;  ///< bytes of residual streams held at a time
+    uint32_t rows_per_batch = 512;                ///< tokens that run together, whole sequences
 };
 
 /// Runs many plans over many sequences as one: what plans have in common is computed once, and all
@@ -41,8 +41,7 @@ class Sweep {
 
     /// Called once per plan and item, except that the reference may come again (with the same
     /// logits) before other plans. F32 [rows][n_vocab], valid in the call.
-    using OnLogits =
-        std::function<void(size_t plan, size_t item, std::span<const float> logits)>;
+    using OnLogits = std::function<void(size_t plan, size_t item, std::span<const float> logits)>;
     /// Called when all plans have had these items; what was kept of the reference can go.
     using OnDone = std::function<void(size_t first_item, size_t n)>;
     /// Passes done of passes due; false stops.
@@ -50,8 +49,8 @@ class Sweep {
 
     /// Runs all items, which must be of one length. Returns false when stopped by `progress`.
     /// Throws Error when the budget does not hold one sequence of one plan.
-    bool run(std::span<const SweepItem> items, const OnLogits& on_logits, const OnDone& on_done = {},
-             const Progress& progress = {});
+    bool run(std::span<const SweepItem> items, const OnLogits& on_logits,
+             const OnDone& on_done = {}, const Progress& progress = {});
 
     /// Sequence passes that a run over one item computes, and what plan by plan would take.
     uint64_t passes_per_item() const;
