@@ -76,8 +76,8 @@ void expect_scores_as_alone(const std::string& path, const std::vector<std::stri
     }
 }
 
-const std::vector<std::string> any_specs{"", "1,3", "0,2", "0,3", "drop-ffn:1", "skip:0",
-                                         "layers:..,1,0[-ffn],.."};
+const std::vector<std::string> any_specs{
+    "", "1,3", "0,2", "0,3", "drop-ffn:1", "skip:0", "layers:..,1,0[-ffn],.."};
 
 class ScoresOfModel : public testing::TestWithParam<NamedModel> {};
 
@@ -90,11 +90,13 @@ TEST_P(ScoresOfModel, AreThoseOfEachPlanAlone) {
 }
 
 std::vector<NamedModel> scored_models() {
-    std::vector<NamedModel> models{{"llama", {}}, {"llama_experts", {.n_expert = 4, .n_expert_used = 2}}};
+    std::vector<NamedModel> models{{"llama", {}},
+                                   {"llama_experts", {.n_expert = 4, .n_expert_used = 2}}};
     for (const NamedModel& named : architecture_models()) {
         const std::string& n = named.name;
         if (n == "qwen2" || n == "qwen3" || n == "qwen3moe" || n == "gemma3" || n == "qwen35" ||
-            n == "qwen35_interval_2_biases_scales_mtp" || n == "qwen35moe_merged" || n == "gemma4") {
+            n == "qwen35_interval_2_biases_scales_mtp" || n == "qwen35moe_merged" ||
+            n == "gemma4") {
             models.push_back(named);
         }
     }
@@ -170,10 +172,10 @@ TEST(Scores, OfProbesDoNotDependOnTheOthersInTheirBatch) {
     }
     Workload all;
     all.add_probes(probes, tokenizer);
-    EXPECT_THAT(all.measures(),
-                testing::ElementsAre(Measure{"exact:sum", true}, Measure{"answer_nll:sum", false},
-                                     Measure{"exact:other", true},
-                                     Measure{"answer_nll:other", false}));
+    EXPECT_THAT(
+        all.measures(),
+        testing::ElementsAre(Measure{"exact:sum", true}, Measure{"answer_nll:sum", false},
+                             Measure{"exact:other", true}, Measure{"answer_nll:other", false}));
     const auto plans = plans_of(*model, {"", "6,9"});
     const Scorer scorer(model, {.context = one_thread()});
     const PlanScores together = scorer.score(plans, all);
