@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "cli/lab_options.h"
 #include "cli/numbers.h"
 #include "cli/options.h"
+#include "cli/trial_options.h"
 #include "lab/decode_speed.h"
 #include "lab/fingerprint.h"
 #include "lab/json.h"
@@ -55,13 +55,6 @@ double parse_percent(const std::string& text, std::string_view flag) {
     return number / 100.0;
 }
 
-/// Models in which perplexity alone hides that the model no longer finds what it read.
-bool retrieval_by_default(const ModelShape& shape) {
-    const bool shares = std::ranges::any_of(
-        shape.layers, [](const LayerShape& l) { return l.role == Role::shared_kv_attention; });
-    return shape.hybrid() || shares;
-}
-
 std::string_view end_text(CalibrationEnd end) {
     switch (end) {
         case CalibrationEnd::reached:
@@ -89,10 +82,7 @@ struct CalibrateCommand {
     bool with_retrieval = false;
     bool no_retrieval = false;
     size_t n_questions = 64;
-    double validation = 0.5;
-    uint64_t seed = 1;
-    std::string profile_path;
-    std::string journal_path;
+    TrialOptions trial;
     bool no_speed = false;
     bool json = false;
 
@@ -130,18 +120,20 @@ struct CalibrateCommand {
         add_retrieval(r, tokenizer);
         const SweepSettings sweep = scoring.sweep_settings(r.settings);
         const Fingerprint fingerprint = fingerprint_of(r.opened->file(), r.shape());
-        std::optional<Journal> journal = open_journal(r, fingerprint);
+        const auto named = trial.settings(scoring, r.settings.cache);
+        std::optional<Journal> journal = trial.open_journal({.command = "calibrate",
+                                                             .model = fingerprint,
+                                                             .measures = r.workload.measures(),
+                                                             .data = r.data,
+                                                             .settings = named});
         const Scorer scorer(r.opened, sweep);
-        Trials trials(scorer, r.workload, split_workload(r.workload, validation, seed),
+        Trials trials(scorer, r.workload,
+                      split_workload(r.workload, trial.validation(), trial.seed()),
                       journal ? &*journal : nullptr);
-        if (!measure(r, trials, sweep)) {
-            fmt::print(stderr, "interrupted{}\n",
-                       journal ? "; the same command goes on from " + journal->path() : "");
-            throw CLI::RuntimeError(interrupted_status);
-        }
+        if (!measure(r, trials, sweep)) end_interrupted(journal);
         trials.finish();
         fill_profile(r, trials, fingerprint);
-        if (!profile_path.empty()) write_profile(profile_path, r.profile);
+        if (!trial.profile().empty()) write_profile(trial.profile(), r.profile);
         if (json) {
             fmt::print("{}\n", dump_json(as_json(r), 2));
         } else {
@@ -175,39 +167,14 @@ struct CalibrateCommand {
         if (given && no_retrieval) {
             fail("--no-retrieval, but --probes has probes of the kind retrieval");
         }
-        const bool wanted = with_retrieval || retrieval_by_default(r.shape());
+        const bool wanted = with_retrieval || hides_lost_retrieval(r.shape());
         if (given || no_retrieval || !wanted) return;
-        const std::vector<Probe> probes = retrieval_probes(seed, n_questions);
+        const std::vector<Probe> probes = retrieval_probes(trial.seed(), n_questions);
         r.workload.add_probes(probes, tokenizer);
         const std::string text = probe_lines(probes);
         r.data.push_back({.name = "retrieval (generated)",
                           .sha256 = Sha256().add(std::as_bytes(std::span(text))).hex(),
                           .n_items = probes.size()});
-    }
-
-    std::vector<std::pair<std::string, std::string>> score_settings(const Run& r) const {
-        const CacheSettings& cache = r.settings.cache;
-        return {{"n_ctx", fmt::to_string(scoring.n_ctx())},
-                {"validation", fmt::to_string(validation)},
-                {"seed", fmt::to_string(seed)},
-                {"ubatch_size", fmt::to_string(cache.n_ubatch)},
-                {"flash_attention", cache.flash_attention ? "yes" : "no"},
-                {"cache_type_k", std::string(cache.type_k.name)},
-                {"cache_type_v", std::string(cache.type_v.name)}};
-    }
-
-    std::optional<Journal> open_journal(const Run& r, const Fingerprint& fingerprint) const {
-        std::string path = journal_path;
-        if (path.empty() && !profile_path.empty()) {
-            path = std::filesystem::path(profile_path).replace_extension(".journal.jsonl").string();
-        }
-        if (path.empty()) return std::nullopt;
-        // Limits are not among them: they decide which plans are scored, not what their scores are.
-        return Journal::open(path, {.command = "calibrate",
-                                    .model = fingerprint,
-                                    .measures = r.workload.measures(),
-                                    .data = r.data,
-                                    .settings = score_settings(r)});
     }
 
     /// All that takes time; false when interrupted.
@@ -280,7 +247,7 @@ struct CalibrateCommand {
         p.data = r.data;
         p.n_plans_tried = trials.n_plans();
         p.curve = r.curve;
-        auto settings = score_settings(r);
+        auto settings = trial.settings(scoring, r.settings.cache);
         if (r.limits.max_loss)
             settings.emplace_back("max_loss", fmt::to_string(*r.limits.max_loss));
         if (r.limits.max_kl) settings.emplace_back("max_kl", fmt::to_string(*r.limits.max_kl));
@@ -355,7 +322,7 @@ struct CalibrateCommand {
         text += r.profile.plan.empty()
                     ? "plan: the identity, nothing was dropped\n"
                     : fmt::format("plan: --drop-attention \"{}\"{}\n", r.profile.plan.substr(5),
-                                  profile_path.empty() ? "" : ", in " + profile_path);
+                                  trial.profile().empty() ? "" : ", in " + trial.profile());
         return text;
     }
 
@@ -470,21 +437,7 @@ void add_calibrate(CLI::App& app) {
         ->check(whole_number(8, 100000))
         ->capture_default_str()
         ->group(group);
-    sub->add_option("--validation", command->validation,
-                    "Fraction of chunks and probes that have no say and check the result; 0 = none")
-        ->check(CLI::Range(0.0, 0.9))
-        ->capture_default_str()
-        ->group(group);
-    sub->add_option("--seed", command->seed, "Of the split and the generated questions")
-        ->capture_default_str()
-        ->group(group);
-    sub->add_option("--profile", command->profile_path,
-                    "Write the plan with its curve, for --plan of other commands")
-        ->group(group);
-    sub->add_option("--journal", command->journal_path,
-                    "Scores as they come; the same command goes on from there (default: beside the "
-                    "profile, .journal.jsonl)")
-        ->group(group);
+    command->trial.add(*sub, group);
     sub->add_flag("--no-speed", command->no_speed, "Do not measure the speed of decoding")
         ->group(group);
     sub->add_flag("--json", command->json, "One JSON object instead of a table")->group(group);

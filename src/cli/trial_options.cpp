@@ -1,0 +1,61 @@
+#include "cli/trial_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/interrupt.h"
+
+namespace pleat::cli {
+
+void TrialOptions::add(CLI::App& app, const std::string& group) {
+    app.add_option("--validation", validation_,
+                   "Fraction of chunks and probes that have no say and check the result; 0 = none")
+        ->check(CLI::Range(0.0, 0.9))
+        ->capture_default_str()
+        ->group(group);
+    app.add_option("--seed", seed_, "Of the split, and of generated questions")
+        ->capture_default_str()
+        ->group(group);
+    app.add_option("--profile", profile_, "Write the plan, for --plan of other commands")
+        ->group(group);
+    app.add_option("--journal", journal_,
+                   "Scores as they come; the same command goes on from there (default: beside the "
+                   "profile, .journal.jsonl)")
+        ->group(group);
+}
+
+TrialOptions::Settings TrialOptions::settings(const ScoringOptions& scoring,
+                                              const CacheSettings& cache) const {
+    return {{"n_ctx", fmt::to_string(scoring.n_ctx())},
+            {"validation", fmt::to_string(validation_)},
+            {"seed", fmt::to_string(seed_)},
+            {"ubatch_size", fmt::to_string(cache.n_ubatch)},
+            {"flash_attention", cache.flash_attention ? "yes" : "no"},
+            {"cache_type_k", std::string(cache.type_k.name)},
+            {"cache_type_v", std::string(cache.type_v.name)}};
+}
+
+std::optional<Journal> TrialOptions::open_journal(JournalHeader header) const {
+    std::string path = journal_;
+    if (path.empty() && !profile_.empty()) {
+        path = std::filesystem::path(profile_).replace_extension(".journal.jsonl").string();
+    }
+    if (path.empty()) return std::nullopt;
+    return Journal::open(path, header);
+}
+
+void end_interrupted(const std::optional<Journal>& journal) {
+    fmt::print(stderr, "interrupted{}\n",
+               journal ? "; the same command goes on from " + journal->path() : "");
+    throw CLI::RuntimeError(interrupted_status);
+}
+
+bool hides_lost_retrieval(const ModelShape& shape) {
+    const bool shares = std::ranges::any_of(
+        shape.layers, [](const LayerShape& l) { return l.role == Role::shared_kv_attention; });
+    return shape.hybrid() || shares;
+}
+
+}  // namespace pleat::cli
