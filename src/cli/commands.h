@@ -16,5 +16,6 @@ void add_perplexity(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_run(CLI::App& app);
 void add_scan(CLI::App& app);
+void add_search(CLI::App& app);
 
 }  // namespace pleat::cli

@@ -45,6 +45,7 @@ int run(int argc, char** argv) {
     add_eval(app);
     add_scan(app);
     add_calibrate(app);
+    add_search(app);
     add_bench(app);
     add_logits(app);
     add_bake(app);

@@ -1,0 +1,291 @@
+#include "lab/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arch/registry.h"
+#include "base/error.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/lab_options.h"
+#include "cli/numbers.h"
+#include "cli/options.h"
+#include "cli/trial_options.h"
+#include "lab/fingerprint.h"
+#include "lab/profile.h"
+#include "lab/report.h"
+#include "lab/trials.h"
+
+namespace pleat::cli {
+namespace {
+
+/// Plans of the front that are scored on the validation part.
+constexpr size_t max_checked = 24;
+
+std::string score_text(const std::optional<Score>& score) {
+    return score ? fmt::format("{:.4f}", score->value) : "";
+}
+
+std::string difference_text(const std::optional<Difference>& d) {
+    return d ? fmt::format("{:+.4f} [{:+.4f}, {:+.4f}]", d->value, d->low, d->high) : "";
+}
+
+struct SearchCommand {
+    const CLI::App* app = nullptr;
+    ModelArgument model;
+    ContextOptions context;
+    ScoringOptions scoring;
+    SearchOptions options;
+    std::string rank_by;
+    TrialOptions trial;
+    std::string report_path;
+    size_t n_rows = 20;
+
+    void run() const {
+        for (const std::optional<double>& most : {options.max_compute, options.max_kv}) {
+            if (most && !(*most > 0)) fail("a budget of {}: expected a ratio above 0", *most);
+        }
+        for (const std::string& warning : context.warnings()) {
+            fmt::print(stderr, "warning: {}\n", warning);
+        }
+        if (!report_path.empty() && report_stem() + ".json" == trial.profile()) {
+            fail("--report {} writes {} too, where the profile goes: give one another name",
+                 report_path, trial.profile());
+        }
+        load_backends_from_environment();
+        const auto opened = open_model(model.model(), context.model_options());
+        const ModelShape& shape = opened->shape();
+        const ContextSettings settings = context.settings(shape);
+        const Tokenizer tokenizer = Tokenizer::open(model.model());
+        const Workload workload = scoring.workload(tokenizer);
+        const std::vector<Measure> measures = workload.measures();
+        const size_t measure = rank_measure(measures);
+        if (hides_lost_retrieval(shape) && !context.quiet() &&
+            measures[measure].name != "exact:retrieval" &&
+            measures[measure].name != "answer_nll:retrieval") {
+            fmt::print(stderr,
+                       "warning: {} does not see that a model of this kind no longer finds what it "
+                       "read; rank by retrieval, or look at it in the report\n",
+                       measures[measure].name);
+        }
+        const Fingerprint fingerprint = fingerprint_of(opened->file(), shape);
+        std::optional<Journal> journal =
+            trial.open_journal({.command = "search",
+                                .model = fingerprint,
+                                .measures = measures,
+                                .data = scoring.sources(workload),
+                                .settings = trial.settings(scoring, settings.cache)});
+        const Scorer scorer(opened, scoring.sweep_settings(settings));
+        Trials trials(scorer, workload, split_workload(workload, trial.validation(), trial.seed()),
+                      journal ? &*journal : nullptr);
+        const LayerPlan identity = LayerPlan::resolve({}, shape);
+        const auto result = measured(trials, identity, shape, settings, measure);
+        if (!result) end_interrupted(journal);
+        trials.finish();
+        ReportData data = search_report(*result, trials, identity, measure);
+        data.title = "Search of repeats and drops";
+        data.model = fmt::format("{}, {}, {} layers",
+                                 std::filesystem::path(model.model()).filename().string(),
+                                 shape.architecture, shape.n_layer);
+        const Provenance provenance = provenance_here(command_line(*app), settings.n_threads_batch);
+        data.command = provenance.command;
+        data.n_layer = shape.n_layer;
+        data.settings = trial.settings(scoring, settings.cache);
+        add_search_settings(data.settings);
+        data.notes = notes_of(*result);
+        fmt::print("{}", as_text(*result, data));
+        if (!report_path.empty()) write_report(report_stem(), data);
+        if (trial.profile().empty()) return;
+        if (!result->best && !result->identity_within) {
+            fail("{} is not written: {}", trial.profile(), data.notes.front());
+        }
+        Profile profile = profile_of(*result, trials, identity, data);
+        profile.model = fingerprint;
+        profile.data = scoring.sources(workload);
+        profile.provenance = provenance;
+        write_profile(trial.profile(), profile);
+    }
+
+    /// Right answers where there are probes, else the negative log-likelihood of the text.
+    size_t rank_measure(const std::vector<Measure>& measures) const {
+        for (size_t m = 0; m < measures.size(); ++m) {
+            if (rank_by.empty() ? measures[m].name.starts_with("exact")
+                                : measures[m].name == rank_by)
+                return m;
+        }
+        if (rank_by.empty()) return 0;
+        std::string names;
+        for (const Measure& it : measures) names += (names.empty() ? "" : ", ") + it.name;
+        fail("--rank-by {}: the measures are {}", rank_by, names);
+    }
+
+    void add_search_settings(TrialOptions::Settings& settings) const {
+        const auto add = [&](const char* name, const auto& value) {
+            settings.emplace_back(name, fmt::to_string(value));
+        };
+        add("width", options.width);
+        add("depth", options.depth);
+        add("pool", options.pool);
+        add("max_block", options.max_block);
+        add("max_new", options.max_new);
+        add("drop_ffn", options.drop_ffn);
+        if (options.max_compute) add("max_compute", *options.max_compute);
+        if (options.max_kv) add("max_kv", *options.max_kv);
+    }
+
+    /// Nothing when interrupted.
+    std::optional<SearchResult> measured(Trials& trials, const LayerPlan& identity,
+                                         const ModelShape& shape, const ContextSettings& settings,
+                                         size_t measure) const {
+        const InterruptGuard interrupt;
+        const auto score = [&](const std::string& title, const std::vector<LayerPlan>& plans,
+                               TrialPart part) {
+            ProgressLine line(title, context.quiet());
+            return trials.score(plans, part, [&](double fraction) {
+                line.show(fraction);
+                return !interrupt.interrupted();
+            });
+        };
+        int depth = 0;
+        SearchResult result =
+            search(shape, settings.cache, trials.measures(), measure, options,
+                   [&](const std::vector<LayerPlan>& plans) {
+                       return score(fmt::format("depth {}: {} plans", ++depth, plans.size() - 1),
+                                    plans, TrialPart::selection);
+                   });
+        if (!result.complete) return std::nullopt;
+        if (trials.has_validation()) {
+            std::vector<LayerPlan> plans{identity};
+            for (const size_t i : result.front) {
+                if (plans.size() <= max_checked) plans.push_back(result.plans[i].plan);
+            }
+            if (!score("validation", plans, TrialPart::validation)) return std::nullopt;
+        }
+        return result;
+    }
+
+    static std::vector<std::string> notes_of(const SearchResult& result) {
+        std::vector<std::string> notes;
+        if (result.best) {
+            notes.push_back(
+                fmt::format("chosen: {}", state_flags(result.plans[*result.best].state)));
+        } else if (result.identity_within) {
+            notes.emplace_back("chosen: the identity plan, which none of the others beats");
+        } else {
+            notes.emplace_back("no plan is within the budget; a greater --depth reaches further");
+        }
+        return notes;
+    }
+
+    std::string as_text(const SearchResult& result, const ReportData& data) const {
+        const ReportMeasure& m = data.measures.front();
+        std::string text = fmt::format("{} plans tried\n{}: identity {}", data.n_plans_tried,
+                                       m.measure.name, score_text(m.identity.selection));
+        if (m.identity.validation) {
+            text += fmt::format(", on validation {}", score_text(m.identity.validation));
+        }
+        text += fmt::format("\n{:<52} {:>7} {:>7}  {:<9} {:<28} {:<28} {}\n", "plan", "compute",
+                            "cache", "selection", "difference", "on validation", "survives");
+        const auto line = [](const ReportRow& row) {
+            const ReportScore& s = row.scores.front();
+            return fmt::format(
+                "{:<52} {:>7.3f} {:>7.3f}  {:<9} {:<28} {:<28} {}\n", row.flag, row.compute_ratio,
+                row.kv_ratio, score_text(s.selection), difference_text(s.difference),
+                difference_text(s.validation_difference), *s.survives ? "yes" : "no");
+        };
+        for (size_t i = 0; i < std::min(n_rows, data.rows.size()); ++i) text += line(data.rows[i]);
+        text += "no other plan within the budget is better and as cheap:\n";
+        for (const size_t i : result.front) {
+            const std::string canonical = result.plans[i].plan.canonical();
+            for (const ReportRow& row : data.rows) {
+                if (row.canonical == canonical) text += line(row);
+            }
+        }
+        for (const std::string& note : data.notes) text += note + "\n";
+        return text;
+    }
+
+    std::string report_stem() const {
+        const std::filesystem::path path(report_path);
+        const bool named = path.extension() == ".html" || path.extension() == ".json";
+        return named ? std::filesystem::path(path).replace_extension().string() : report_path;
+    }
+
+    static Profile profile_of(const SearchResult& result, const Trials& trials,
+                              const LayerPlan& identity, const ReportData& data) {
+        const LayerPlan& plan = result.best ? result.plans[*result.best].plan : identity;
+        Profile profile{.plan = result.best ? "layers:" + plan.canonical() : "", .model = {}};
+        profile.measures = trials.profile_measures(plan);
+        profile.n_plans_tried = result.plans.size();
+        profile.settings = data.settings;
+        profile.settings.emplace_back("rank_by", data.measures.front().measure.name);
+        profile.notes = data.notes;
+        return profile;
+    }
+};
+
+}  // namespace
+
+void add_search(CLI::App& app) {
+    auto command = std::make_shared<SearchCommand>();
+    CLI::App* const sub = app.add_subcommand(
+        "search",
+        "Look for plans of repeats and drops together, under budgets of compute and cache");
+    command->app = sub;
+    command->model.add(*sub);
+    command->scoring.add(*sub);
+    const std::string group = "Search";
+    SearchOptions& o = command->options;
+    const auto count = [&](const char* name, auto& target, int64_t most, const char* help) {
+        sub->add_option(name, target, help)
+            ->check(whole_number(1, most))
+            ->capture_default_str()
+            ->group(group);
+    };
+    count("--width", o.width, 100000, "Plans that go on from one depth to the next");
+    count("--depth", o.depth, 64, "Moves of a plan at most: repeats and drops together");
+    count("--pool", o.pool, 100000, "Best single blocks that are put into other plans");
+    count("--max-block", o.max_block, 512, "Layers of a block at most");
+    count("--max-new", o.max_new, 1000000, "Plans scored at each depth after the first");
+    sub->add_option("--max-compute", o.max_compute,
+                    "FLOPs per token at most, as a ratio to the identity plan's")
+        ->type_name("RATIO")
+        ->group(group);
+    sub->add_option("--max-kv", o.max_kv, "Cache bytes at most, as a ratio to the identity plan's")
+        ->type_name("RATIO")
+        ->group(group);
+    sub->add_flag("--drop-ffn", o.drop_ffn, "Drop FFNs too")->group(group);
+    sub->add_option("--rank-by", command->rank_by,
+                    "Measure to rank by (default: right answers where there are probes, else nll)")
+        ->group(group);
+    command->trial.add(*sub, group);
+    sub->add_option("--top", command->n_rows, "Rows of the table printed")
+        ->capture_default_str()
+        ->group(group);
+    sub->add_option("--report", command->report_path,
+                    "Write FILE.html and FILE.json with every plan that was tried")
+        ->group(group);
+    command->context.add(*sub, false);
+    sub->footer(
+        "Depth 1 scores every single block and every single drop; each later depth adds one of "
+        "the\n"
+        "best blocks, or one more drop, to each of the best plans. With a budget a plan first "
+        "drops\n"
+        "until there is room, then repeats.\n"
+        "Examples:\n"
+        "  pleat search model.gguf --text text.txt --depth 3 --profile best.json --report "
+        "best.html\n"
+        "  pleat search model.gguf --probes arithmetic.jsonl --max-compute 1.15 --max-kv 1.0\n"
+        "  pleat search model.gguf --text text.txt --max-kv 0.8 --depth 6 --width 12");
+    sub->callback([command] { command->run(); });
+}
+
+}  // namespace pleat::cli

@@ -1,0 +1,103 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/pleat_tool.h"
+#include "support/temp_dir.h"
+
+// search as a user calls it, on the model that ships.
+namespace pleat::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+const std::string model = PLEAT_MODELS_DIR "/pleat-demo-llama-16L-q4_0.gguf";
+const std::string text_file = PLEAT_MODELS_DIR "/demo-text.txt";
+
+Words search_words(const Words& more) {
+    Words words{"search", model,    "--text",   text_file,     "-t",      "1",         "-c",
+                "64",     "-q",     "--chunks", "8",           "--width", "3",         "--depth",
+                "2",      "--pool", "4",        "--max-block", "1",       "--max-new", "6"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+std::string error_of(const Words& words) {
+    const ToolRun result = run_pleat(words);
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+    return result.err;
+}
+
+TEST(SearchCommand, ScoresPlansAsTheyScoreAlone) {
+    const TempDir dir;
+    const ToolRun found =
+        run_pleat(search_words({"--validation", "0", "--report", dir.file("r.html")}));
+    ASSERT_EQ(found.status, 0) << found.err;
+    EXPECT_THAT(found.out, HasSubstr("32 plans tried"));  // 10 blocks, 16 drops, then 6
+    EXPECT_THAT(read_bytes(dir.file("r.html")), HasSubstr("<html"));
+    const json rows = json::parse(read_bytes(dir.file("r.json")))["rows"];
+    ASSERT_EQ(rows.size(), 32U);
+    for (const size_t i : {size_t{0}, rows.size() - 1}) {
+        const std::string plan = "layers:" + rows[i]["canonical"].get<std::string>();
+        SCOPED_TRACE(plan);
+        const ToolRun alone = run_pleat({"eval", model, "--text", text_file, "-t", "1", "-c", "64",
+                                         "-q", "--chunks", "8", "--json", "--spec", plan});
+        ASSERT_EQ(alone.status, 0) << alone.err;
+        const json scores = json::parse(alone.out)["results"][1]["scores"];
+        EXPECT_NEAR(rows[i]["scores"][0]["selection"]["value"], scores["nll"]["value"], 1e-12);
+    }
+}
+
+TEST(SearchCommand, GivesTheSameWhenItWasKilledOnTheWay) {
+    const TempDir dir;
+    const std::string profile = dir.file("p.json");
+    const std::string journal = dir.file("p.journal.jsonl");
+    const Words words = search_words({"--max-kv", "1.0", "--profile", profile});
+    ASSERT_EQ(run_pleat(words).status, 0);
+    const std::string whole = read_bytes(journal);
+    json expected = json::parse(read_bytes(profile));
+    expected.erase("provenance");
+    EXPECT_EQ(expected["n_plans_tried"], 32);
+    EXPECT_TRUE(expected["measures"][0].contains("validation"));
+    EXPECT_EQ(run_pleat({"plan", model, "--plan", profile, "--strict-profile"}).status, 0);
+
+    for (const size_t part : {whole.size() / 3, whole.size() - 200}) {
+        std::filesystem::remove(journal);
+        dir.file_with("p.journal.jsonl", whole.substr(0, part));
+        ASSERT_EQ(run_pleat(words).status, 0);
+        EXPECT_EQ(read_bytes(journal), whole);
+        json found = json::parse(read_bytes(profile));
+        found.erase("provenance");
+        EXPECT_EQ(found, expected);
+    }
+}
+
+TEST(SearchCommand, SaysWhatIsWrongInOneLine) {
+    EXPECT_THAT(error_of({"search", model}), HasSubstr("nothing to score on"));
+    EXPECT_THAT(error_of(search_words({"--max-kv", "0"})), HasSubstr("a ratio above 0"));
+    EXPECT_THAT(error_of(search_words({"--width", "0"})), HasSubstr("\"0\" is not a whole number"));
+    EXPECT_EQ(error_of(search_words({"--rank-by", "luck"})),
+              "pleat: --rank-by luck: the measures are nll, kl, top1\n");
+    EXPECT_THAT(error_of(search_words({"--report", "x.html", "--profile", "x.json"})),
+                HasSubstr("give one another name"));
+}
+
+TEST(SearchCommand, WritesNoProfileWhereNothingIsWithinTheBudget) {
+    const TempDir dir;
+    const std::string profile = dir.file("p.json");
+    const std::string error =
+        error_of(search_words({"--depth", "1", "--max-kv", "0.5", "--profile", profile}));
+    EXPECT_THAT(error, HasSubstr("no plan is within the budget"));
+    EXPECT_FALSE(std::filesystem::exists(profile));
+}
+
+}  // namespace
+}  // namespace pleat::test
