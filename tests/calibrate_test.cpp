@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/pleat_tool.h"
+#include "support/random_models.h"
 #include "support/temp_dir.h"
 
 // calibrate as a user calls it, on the models that ship.
@@ -172,6 +173,24 @@ TEST(CalibrateCommand, AsksAHybridForRetrievalUnlessToldNot) {
     EXPECT_EQ(not_asked["profile"]["curve"].size(), 2U);
     EXPECT_EQ(not_asked["stopped"],
               "no attention is left that may be dropped and would save something");
+}
+
+TEST(CalibrateCommand, DropsTheOwnerOfSharedKvWithItsReaders) {
+    for (const NamedModel& named : architecture_models()) {
+        if (named.name != "gemma4_shared_kv") continue;
+        RandomModel random = named.model;
+        random.tokenizer = true;
+        const json found = json_of(
+            calibrate_words(make_model(random).path(), {"--keep-kv", "99%", "--no-retrieval"}));
+        const int first_reader = random.n_layer - random.n_shared_kv;
+        size_t n_groups = 0;
+        for (const json& it : found["rounds"][0]["candidates"]) {
+            EXPECT_LT(it["layers"][0], first_reader);
+            n_groups += it["layers"].size() > 1 ? 1 : 0;
+        }
+        EXPECT_GT(n_groups, 0U);
+        EXPECT_TRUE(found["similarity"].empty());
+    }
 }
 
 TEST(CalibrateCommand, WritesAProfileThatOtherCommandsTake) {

@@ -443,20 +443,18 @@ void add_calibrate(CLI::App& app) {
     sub->add_flag("--json", command->json, "One JSON object instead of a table")->group(group);
     command->context.add(*sub, false);
     sub->footer(
-        "Each round scores the model without one more attention, for every layer that may lose "
-        "it,\n"
-        "and drops the one that loses least. Recurrent layers keep theirs, a hybrid keeps one\n"
-        "attention layer, and with the owner of shared K/V go those who read it. A drop counts "
-        "only\n"
-        "when it is within the limits on the selection part of the text and no kind of probe is\n"
-        "answered significantly worse than by the identity plan: neither the likelihood of the\n"
-        "answers nor the share of exact ones (paired by question, Student's t, two-sided p <= "
-        "0.05).\n"
+        "Each round scores the model without one more attention, for every layer that\n"
+        "may lose it, and drops the one that loses least. Recurrent layers keep theirs,\n"
+        "a hybrid keeps one attention layer, and with the owner of shared K/V go those\n"
+        "who read it. A drop counts only when it is within the limits on the selection\n"
+        "part of the text and no kind of probe is answered significantly worse than by\n"
+        "the identity plan: neither the likelihood of the answers nor the share of\n"
+        "exact ones (paired by question, Student's t, two-sided p <= 0.05).\n"
         "Examples:\n"
-        "  pleat calibrate model.gguf --text text.txt --max-loss 1% --profile calibrated.json\n"
-        "  pleat calibrate model.gguf --text text.txt --keep-kv 60% --no-retrieval --json\n"
+        "  pleat calibrate model.gguf --text text.txt --max-loss 1% --profile p.json\n"
+        "  pleat calibrate model.gguf --text text.txt --keep-kv 60% --no-retrieval\n"
         "  pleat calibrate model.gguf --text text.txt --kl 0.02 --probes needles.jsonl\n"
-        "  pleat run model.gguf -p \"Once\" --plan calibrated.json");
+        "  pleat run model.gguf -p \"Once\" --plan p.json");
     sub->callback([command] { command->run(); });
 }
 

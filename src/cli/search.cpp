@@ -185,6 +185,11 @@ struct SearchCommand {
         return notes;
     }
 
+    bool affordable(const ReportRow& row) const {
+        return (!options.max_compute || row.compute_ratio <= *options.max_compute) &&
+               (!options.max_kv || row.kv_ratio <= *options.max_kv);
+    }
+
     std::string as_text(const SearchResult& result, const ReportData& data) const {
         const ReportMeasure& m = data.measures.front();
         std::string text = fmt::format("{} plans tried\n{}: identity {}", data.n_plans_tried,
@@ -201,7 +206,16 @@ struct SearchCommand {
                 row.kv_ratio, score_text(s.selection), difference_text(s.difference),
                 difference_text(s.validation_difference), *s.survives ? "yes" : "no");
         };
-        for (size_t i = 0; i < std::min(n_rows, data.rows.size()); ++i) text += line(data.rows[i]);
+        size_t n_shown = 0;
+        size_t n_over = 0;
+        for (const ReportRow& row : data.rows) {
+            if (!affordable(row)) {
+                ++n_over;
+            } else if (n_shown++ < n_rows) {
+                text += line(row);
+            }
+        }
+        if (n_over > 0) text += fmt::format("and {} that are over the budget\n", n_over);
         text += "no other plan within the budget is better and as cheap:\n";
         for (const size_t i : result.front) {
             const std::string canonical = result.plans[i].plan.canonical();
@@ -275,15 +289,12 @@ void add_search(CLI::App& app) {
         ->group(group);
     command->context.add(*sub, false);
     sub->footer(
-        "Depth 1 scores every single block and every single drop; each later depth adds one of "
-        "the\n"
-        "best blocks, or one more drop, to each of the best plans. With a budget a plan first "
-        "drops\n"
-        "until there is room, then repeats.\n"
+        "Depth 1 scores every single block and every single drop; each later depth adds\n"
+        "one of the best blocks, or one more drop, to each of the best plans. With a\n"
+        "budget a plan first drops until there is room, then repeats.\n"
         "Examples:\n"
-        "  pleat search model.gguf --text text.txt --depth 3 --profile best.json --report "
-        "best.html\n"
-        "  pleat search model.gguf --probes arithmetic.jsonl --max-compute 1.15 --max-kv 1.0\n"
+        "  pleat search model.gguf --text text.txt --profile p.json --report r.html\n"
+        "  pleat search model.gguf --probes math.jsonl --max-compute 1.15 --max-kv 1.0\n"
         "  pleat search model.gguf --text text.txt --max-kv 0.8 --depth 6 --width 12");
     sub->callback([command] { command->run(); });
 }
