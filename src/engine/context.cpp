@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/units.h"
+#include "cache/memory_check.h"
 #include "engine/inputs.h"
 #include "model/backend.h"
 
@@ -40,22 +40,6 @@ ContextSettings completed(ContextSettings settings, const Model& model) {
     return settings;
 }
 
-/// Refuses what cannot fit, before anything is allocated. Weights that are mapped can be dropped by
-/// the system again; a cache cannot.
-void check_memory(const LayerPlan& plan, const Model& model, const CacheSettings& cache) {
-    // Also without any K/V it is written down which token every cell holds.
-    const uint64_t n_cells = uint64_t{cache.n_cells()} * cache.n_stream();
-    const uint64_t wanted =
-        plan_cost(plan, model.shape(), cache).cache_bytes() + n_cells * Cells::bytes_per_cell;
-    const auto available = available_memory();
-    if (available && wanted > *available) {
-        fail(
-            "the cache of this context takes {} ({} tokens, {} sequences), but only {} of memory "
-            "are free; ask for a smaller context with -c",
-            format_bytes(wanted), cache.n_ctx, cache.n_seq, format_bytes(*available));
-    }
-}
-
 }  // namespace
 
 Context::Context(std::shared_ptr<Model> model, LayerPlan plan, ContextSettings settings,
@@ -63,7 +47,7 @@ Context::Context(std::shared_ptr<Model> model, LayerPlan plan, ContextSettings s
     : model_(std::move(model)),
       plan_(std::move(plan)),
       settings_(completed(settings, *model_)),
-      full_((check_memory(plan_, *model_, settings_.cache), plan_), model_->shape(),
+      full_((check_cache_memory(plan_, model_->shape(), settings_.cache), plan_), model_->shape(),
             settings_.cache, CacheKind::full),
       window_(plan_, model_->shape(), settings_.cache, CacheKind::window),
       states_(plan_, model_->shape(), settings_.cache) {

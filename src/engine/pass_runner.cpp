@@ -4,13 +4,21 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cache/memory_check.h"
 
 namespace pleat {
 namespace {
 
+constexpr uint64_t max_rows = uint64_t{1} << 20U;
+
 ContextSettings completed(ContextSettings settings) {
     CacheSettings& cache = settings.cache;
     cache.kv_unified = false;
+    if (cache.n_ctx == 0 || cache.n_seq == 0 || cache.n_seq > max_sequences ||
+        uint64_t{cache.n_ctx} * cache.n_seq > max_rows) {
+        fail("{} sequences of {} tokens cannot run in one piece, at most {} tokens can",
+             cache.n_seq, cache.n_ctx, max_rows);
+    }
     // A sequence runs in one piece.
     cache.n_ubatch = cache.n_ctx * cache.n_seq;
     cache.flash_attention = settings.flash_attention != FlashAttention::off;
@@ -47,7 +55,8 @@ PassRunner::PassRunner(std::shared_ptr<Model> model, ContextSettings settings)
       settings_(completed(settings)),
       identity_(LayerPlan::resolve({}, model_->shape())),
       n_tokens_(settings_.cache.n_ctx),
-      full_(identity_, model_->shape(), settings_.cache, CacheKind::full),
+      full_((check_cache_memory(identity_, model_->shape(), settings_.cache), identity_),
+            model_->shape(), settings_.cache, CacheKind::full),
       window_(identity_, model_->shape(), settings_.cache, CacheKind::window),
       states_(identity_, model_->shape(), settings_.cache) {
     check_owners(model_->shape());
