@@ -38,8 +38,8 @@ TEST(EvalCommand, GivesThePerplexityThatEachPlanHasAlone) {
     const std::vector<std::vector<std::string>> flags{
         {}, {"--repeat-layers", "6,9"}, {"--drop-attention", "12"}};
     for (size_t i = 0; i < flags.size(); ++i) {
-        std::vector<std::string> alone{"perplexity", model, "-f",  text,    "-c",
-                                       "128",        "--chunks", "6", "--json"};
+        std::vector<std::string> alone{"perplexity", model,      "-f", text,    "-c",
+                                       "128",        "--chunks", "6",  "--json"};
         alone.insert(alone.end(), flags[i].begin(), flags[i].end());
         const ToolRun single = run_one_thread(alone);
         ASSERT_EQ(single.status, 0) << single.err;
@@ -67,8 +67,8 @@ TEST(EvalCommand, SaysWhatIsWrong) {
 class ScanCommand : public testing::Test {
   protected:
     std::vector<std::string> scan(const std::string& journal) const {
-        return {"scan",        model, "--text", text, "-c", "64", "--chunks", "24", "--max-block",
-                "3",           "-o",  journal,  "-t", "1",  "-q"};
+        return {"scan",        model, "--text", text,    "-c", "64", "--chunks", "24",
+                "--max-block", "3",   "-o",     journal, "-t", "1",  "-q"};
     }
     TempDir dir_;
 };
@@ -131,12 +131,12 @@ TEST_F(ScanCommand, HalvingFindsWhatTheWholeScanFinds) {
 }
 
 TEST_F(ScanCommand, ImportsResultsOfOthersIntoAReport) {
-    const std::string old = dir_.file_with(
-        "old.jsonl",
-        "{\"is_baseline\":true,\"dup_start\":-1,\"dup_end\":-1,\"math_score\":0.5}\n"
-        "{\"dup_start\":2,\"dup_end\":4,\"n_dup_layers\":2,\"math_score\":0.6}\n");
-    const ToolRun run = run_pleat(
-        {"scan", model, "--import", old, "--report-json", dir_.file("old.json")});
+    const std::string old =
+        dir_.file_with("old.jsonl",
+                       "{\"is_baseline\":true,\"dup_start\":-1,\"dup_end\":-1,\"math_score\":0.5}\n"
+                       "{\"dup_start\":2,\"dup_end\":4,\"n_dup_layers\":2,\"math_score\":0.6}\n");
+    const ToolRun run =
+        run_pleat({"scan", model, "--import", old, "--report-json", dir_.file("old.json")});
     EXPECT_EQ(run.status, 0) << run.err;
     EXPECT_EQ(json::parse(read_bytes(dir_.file("old.json")))["rows"].size(), 1U);
     EXPECT_THAT(run_pleat({"scan", model, "--import", old}).err, HasSubstr("--report FILE.html"));

@@ -6,6 +6,7 @@
 
 #include "arch/rows.h"
 #include "base/error.h"
+#include "gguf/rules.h"
 
 namespace pleat {
 
@@ -30,7 +31,7 @@ std::shared_ptr<Model> open_model(const std::string& path, ModelOptions options)
             names += a->name;
         }
         fail("{}: architecture \"{}\" is not supported (key general.architecture); supported: {}",
-             path, name, names);
+             path, gguf::escaped(name), names);
     }
     return std::make_shared<Model>(std::move(file), **row, options);
 }

@@ -109,6 +109,7 @@ struct CalibrateCommand {
         for (const std::string& warning : context.warnings()) {
             fmt::print(stderr, "warning: {}\n", warning);
         }
+        check_result_file(trial.profile(), "--profile", scoring.inputs(model.model()));
         load_backends_from_environment();
         Run r;
         r.limits = limits;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -24,7 +25,48 @@ std::string name_of(const std::string& path) {
     return std::filesystem::path(path).filename().string();
 }
 
+/// The same items twice would look like twice as many.
+void refuse_twice(const std::vector<std::string>& paths, std::string_view flag) {
+    for (size_t i = 0; i < paths.size(); ++i) {
+        for (size_t j = 0; j < i; ++j) {
+            const bool files = paths[i] != "-" && paths[j] != "-";
+            const bool same =
+                paths[i] == paths[j] ||
+                (files && data_source(paths[i], 0).sha256 == data_source(paths[j], 0).sha256);
+            if (same) fail("{} {}: the same file is given as {}", flag, paths[i], paths[j]);
+        }
+    }
+}
+
 }  // namespace
+
+void check_result_file(const std::string& path, std::string_view flag,
+                       const std::vector<std::string>& inputs) {
+    namespace fs = std::filesystem;
+    if (path.empty()) return;
+    std::error_code error;
+    for (const std::string& input : inputs) {
+        if (!fs::equivalent(path, input, error)) continue;
+        fail("{} {}: is {}, which is read; name another file", flag, path, input);
+    }
+    if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
+        fail("{} {}: is no regular file", flag, path);
+    }
+    const fs::path folder = fs::absolute(path, error).parent_path();
+    if (!fs::is_directory(folder, error)) {
+        fail("{} {}: there is no folder {}", flag, path, folder.string());
+    }
+    if (::access(folder.c_str(), W_OK) != 0) {
+        fail("{} {}: the folder {} cannot be written to", flag, path, folder.string());
+    }
+}
+
+std::vector<std::string> ScoringOptions::inputs(const std::string& model) const {
+    std::vector<std::string> all{model};
+    all.insert(all.end(), texts_.begin(), texts_.end());
+    all.insert(all.end(), probes_.begin(), probes_.end());
+    return all;
+}
 
 uint64_t parse_bytes(const std::string& text, std::string_view flag) {
     uint64_t number = 0;
@@ -69,13 +111,17 @@ Workload ScoringOptions::workload(const Tokenizer& tokenizer) const {
     if (texts_.empty() && probes_.empty()) {
         fail("nothing to score on: name a text with --text or a probe file with --probes");
     }
+    refuse_twice(texts_, "--text");
+    refuse_twice(probes_, "--probes");
     Workload workload;
     for (const std::string& path : texts_) {
         std::string text = read_text_file(path, "the text");
         // Stock's tools leave out one newline at the end of a file.
         if (text.ends_with('\n')) text.pop_back();
-        workload.add_text(name_of(path), tokenizer.tokenize(text, true, false), n_ctx_,
-                          tokenizer.add_bos() ? tokenizer.bos() : -1, max_chunks_);
+        const auto same_name = [&](const std::string& p) { return name_of(p) == name_of(path); };
+        const bool unique = std::ranges::count_if(texts_, same_name) == 1;
+        workload.add_text(unique ? name_of(path) : path, tokenizer.tokenize(text, true, false),
+                          n_ctx_, tokenizer.add_bos() ? tokenizer.bos() : -1, max_chunks_);
     }
     for (const std::string& path : probes_) {
         workload.add_probes(read_probe_file(path), tokenizer);

@@ -25,6 +25,8 @@ class ScoringOptions {
     /// Every file with its hash.
     std::vector<DataSource> sources(const Workload& workload) const;
 
+    /// The model, texts and probes: what no result may overwrite.
+    std::vector<std::string> inputs(const std::string& model) const;
     uint32_t n_ctx() const { return n_ctx_; }
     const std::vector<std::string>& texts() const { return texts_; }
     const std::vector<std::string>& probes() const { return probes_; }
@@ -36,6 +38,12 @@ class ScoringOptions {
     size_t max_chunks_ = SIZE_MAX;
     std::string memory_ = "1G";
 };
+
+/// Throws Error unless a result can be written to `path` (empty: none is): it must not be one of
+/// the inputs, by whatever name or link, and its folder must take files. Asked before the work
+/// begins.
+void check_result_file(const std::string& path, std::string_view flag,
+                       const std::vector<std::string>& inputs);
 
 /// "512M", "2G", "100000": bytes. Throws Error that names the flag.
 uint64_t parse_bytes(const std::string& text, std::string_view flag);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "arch/registry.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/load.h"
@@ -35,6 +36,7 @@ struct PerplexityCommand {
 
     void run() const {
         const std::string text = read_text();
+        open_model(model.model());  // an architecture that is not supported is named first
         const Tokenizer tokenizer = Tokenizer::open(model.model());
         const std::vector<int32_t> tokens = tokenizer.tokenize(text, true, false);
         const Loaded loaded = load_context(model, plan, context, [&](ContextSettings& settings) {

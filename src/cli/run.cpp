@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "arch/registry.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/commands.h"
@@ -115,6 +116,7 @@ struct RunCommand {
     void run() const {
         // What can be wrong in flags, prompt and grammar is said before any weight is read.
         const GenerationParams params = generation_params();
+        open_model(model.model());  // an architecture that is not supported is named first
         const Tokenizer tokenizer = Tokenizer::open(model.model());
         { const Sampler checked(params.sampling, tokenizer); }
         const std::vector<int32_t> tokens = tokens_of_prompt(tokenizer);

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -10,6 +13,7 @@
 
 #include "arch/registry.h"
 #include "base/error.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/lab_options.h"
@@ -32,8 +36,14 @@ void write_text(const std::string& path, const std::string& text) {
     if (!out) fail("{}: cannot be written", path);
 }
 
+/// One item says nothing about the spread.
+std::string error_text(const Score& score) {
+    return fmt::format("{:.4f} +/- {}", score.value,
+                       std::isfinite(score.error) ? fmt::format("{:.4f}", score.error) : "n/a");
+}
+
 std::string score_text(const std::optional<Score>& score) {
-    return score ? fmt::format("{:.4f} +/- {:.4f}", score->value, score->error) : "";
+    return score ? error_text(*score) : "";
 }
 
 std::string difference_text(const std::optional<Difference>& d) {
@@ -61,6 +71,7 @@ std::string table(const ReportData& data, size_t measure, size_t n_rows) {
 }
 
 struct ScanCommand {
+    const CLI::App* app = nullptr;
     ModelArgument model;
     ContextOptions context;
     ScoringOptions scoring;
@@ -80,6 +91,11 @@ struct ScanCommand {
         for (const std::string& warning : context.warnings()) {
             fmt::print(stderr, "warning: {}\n", warning);
         }
+        const std::vector<std::string> inputs = scoring.inputs(model.model());
+        check_result_file(journal_path, "-o", inputs);
+        check_result_file(report_path, "--report", inputs);
+        check_result_file(json_path, "--report-json", inputs);
+        check_result_file(profile_path, "--profile", inputs);
         load_backends_from_environment();
         const auto opened = open_model(model.model(), context.model_options());
         const Tokenizer tokenizer = Tokenizer::open(model.model());
@@ -90,8 +106,7 @@ struct ScanCommand {
 
         std::optional<Journal> journal;
         if (!journal_path.empty()) {
-            auto named = scan.settings();
-            named.emplace_back("n_ctx", fmt::to_string(scoring.n_ctx()));
+            const auto named = all_settings(scan, settings);
             journal.emplace(Journal::open(journal_path, {.command = "scan",
                                                          .model = fingerprint,
                                                          .measures = workload.measures(),
@@ -120,6 +135,8 @@ struct ScanCommand {
 
         ReportData data = scan.report(result, settings.cache);
         data.title = "Scan of repeated blocks";
+        data.command = fmt::format("{}", fmt::join(command_line(*app), " "));
+        data.settings = all_settings(scan, settings);
         const ModelShape& shape = opened->shape();
         data.model = fmt::format("{}, {}, {} layers, {}",
                                  std::filesystem::path(model.model()).filename().string(),
@@ -128,6 +145,20 @@ struct ScanCommand {
         if (!report_path.empty()) write_text(report_path, report_html(data));
         if (!json_path.empty()) write_text(json_path, report_json(data));
         if (!profile_path.empty()) save_profile(data, result, fingerprint, workload, settings);
+    }
+
+    /// All that decides a score.
+    std::vector<std::pair<std::string, std::string>> all_settings(
+        const Scan& scan, const ContextSettings& settings) const {
+        auto named = scan.settings();
+        const CacheSettings& cache = settings.cache;
+        named.emplace_back("n_ctx", fmt::to_string(scoring.n_ctx()));
+        named.emplace_back("ubatch_size", fmt::to_string(cache.n_ubatch));
+        named.emplace_back("flash_attention", cache.flash_attention ? "yes" : "no");
+        named.emplace_back("cache_type_k", std::string(cache.type_k.name));
+        named.emplace_back("cache_type_v", std::string(cache.type_v.name));
+        named.emplace_back("repack", context.model_options().repack ? "yes" : "no");
+        return named;
     }
 
     void print(const ReportData& data, size_t measure) const {
@@ -168,17 +199,23 @@ struct ScanCommand {
         profile.data = scoring.sources(workload);
         profile.n_plans_tried = result.plans.size();
         profile.settings = data.settings;
-        profile.provenance =
-            provenance_here({"pleat", "scan", model.model()}, settings.n_threads_batch);
+        profile.provenance = provenance_here(command_line(*app), settings.n_threads_batch);
         profile.notes = data.notes;
         write_profile(profile_path, profile);
+        const bool survives = std::ranges::any_of(
+            best.scores, [](const ReportScore& s) { return s.survives.value_or(false); });
+        fmt::print("\nprofile of {} in {}{}\n", best.flag, profile_path,
+                   survives ? "" : "; it did not survive the check: its gain may be luck");
     }
 
     void import() const {
+        check_result_file(report_path, "--report", imports);
+        check_result_file(json_path, "--report-json", imports);
         std::optional<int32_t> n_layer;
         if (model.given()) n_layer = open_model(model.model())->shape().n_layer;
         ReportData data = import_results(imports, n_layer);
         data.title = "Imported results";
+        if (data.rows.empty()) fail("--import: the files hold no plan that could be shown");
         if (report_path.empty() && json_path.empty()) {
             fail("--import: name where to write with --report FILE.html or --report-json FILE");
         }
@@ -195,6 +232,7 @@ void add_scan(CLI::App& app) {
     auto command = std::make_shared<ScanCommand>();
     CLI::App* const sub = app.add_subcommand(
         "scan", "Score every repeat of a block of layers, and say which are worth it");
+    command->app = sub;
     command->model.add(*sub);
     command->scoring.add(*sub);
     const std::string group = "Scan";

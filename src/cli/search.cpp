@@ -56,10 +56,15 @@ struct SearchCommand {
         for (const std::string& warning : context.warnings()) {
             fmt::print(stderr, "warning: {}\n", warning);
         }
+        if (!report_path.empty()) {
+            check_result_file(report_stem() + ".html", "--report", scoring.inputs(model.model()));
+            check_result_file(report_stem() + ".json", "--report", scoring.inputs(model.model()));
+        }
         if (!report_path.empty() && report_stem() + ".json" == trial.profile()) {
             fail("--report {} writes {} too, where the profile goes: give one another name",
                  report_path, trial.profile());
         }
+        check_result_file(trial.profile(), "--profile", scoring.inputs(model.model()));
         load_backends_from_environment();
         const auto opened = open_model(model.model(), context.model_options());
         const ModelShape& shape = opened->shape();

@@ -95,6 +95,16 @@ Scan::Scan(std::shared_ptr<Model> model, const Workload& workload, SweepSettings
       scorer_(model_, settings),
       options_(std::move(options)) {
     split_ = split_items(workload_.ids(), options_.validation, options_.seed);
+    // Two sequences are enough, wherever the hash puts them.
+    if (options_.validation > 0.0 && workload_.sequences().size() > 1) {
+        const auto give_one = [](std::vector<size_t>& from, std::vector<size_t>& to) {
+            if (!to.empty()) return;
+            to.push_back(from.back());
+            from.pop_back();
+        };
+        give_one(split_.selection, split_.validation);
+        give_one(split_.validation, split_.selection);
+    }
     if (split_.selection.empty() || (options_.validation > 0.0 && split_.validation.empty())) {
         fail(
             "{} sequences are too few to choose on some and to check on others; use a longer text, "
@@ -200,7 +210,10 @@ bool Scan::run_rungs(Candidates& candidates, const std::vector<Rung>& rungs,
             candidates.identity.n_sequences = rungs[r].n_sequences;
         }
         seen = rungs[r].n_sequences;
-        for (ScannedPlan* const plan : alive) plan->rung = r;
+        for (ScannedPlan* const plan : alive) {
+            plan->rung = r;
+            plan->n_sequences = seen;
+        }
         if (r + 1 == rungs.size()) break;
         // Too early to tell.
         if (alive.front()->selection[rank_measure_].size() == 0) continue;
@@ -330,6 +343,12 @@ ReportData Scan::report(const ScanResult& result, const CacheSettings& cache) co
             score.selection = score_of(plan.selection, m);
             if (score.selection) {
                 score.difference = difference(plan.selection[m], result.identity.selection[m]);
+                // Of a plan that stopped early only the difference can be compared with others:
+                // the items it saw may be easier than all.
+                if (plan.n_sequences < order_.size() && data.measures[m].identity.selection) {
+                    score.selection->value =
+                        data.measures[m].identity.selection->value + score.difference->value;
+                }
             }
             score.validation = score_of(plan.validation, m);
             if (score.validation) {
@@ -342,6 +361,9 @@ ReportData Scan::report(const ScanResult& result, const CacheSettings& cache) co
     }
     // The validation items had no say in the choice, so the family is what was re-scored on them.
     for (size_t m = 0; m < n_measures; ++m) {
+        // These compare with the identity plan, which nothing can beat in being itself.
+        const std::string& name = result.measures[m].name;
+        if (name.starts_with("kl") || name.starts_with("top1")) continue;
         std::vector<double> p;
         std::vector<size_t> rows;
         for (size_t i = 0; i < result.plans.size(); ++i) {
@@ -364,17 +386,25 @@ ReportData Scan::report(const ScanResult& result, const CacheSettings& cache) co
             fmt::format("{} layers are too few to leave boundary layers out, so all were scanned",
                         shape.n_layer));
     }
-    data.notes.push_back(
-        fmt::format("{} plans were tried; the best {} were scored again on items that had no say "
-                    "in the choice. "
-                    "A plan survives a measure when its difference there is better than the "
-                    "identity plan's and "
-                    "stays significant after Holm's correction over these {} plans (alpha {})",
-                    result.plans.size(), std::min(options_.n_winners, result.plans.size()),
-                    std::min(options_.n_winners, result.plans.size()), options_.alpha));
+    const size_t n_winners = std::min(options_.n_winners, result.plans.size());
+    if (split_.validation.empty()) {
+        data.notes.push_back(fmt::format(
+            "{} plans were tried, and none was checked on items that had no say in the choice: the "
+            "best of so many is better by luck alone",
+            result.plans.size()));
+    } else {
+        data.notes.push_back(fmt::format(
+            "{} plans were tried; the best {} were scored again on items that had no say in the "
+            "choice. A plan survives a measure when its difference there is better than the "
+            "identity plan's and stays significant after Holm's correction over these {} plans "
+            "(alpha {})",
+            result.plans.size(), n_winners, n_winners, options_.alpha));
+    }
     if (result.rungs.size() > 1) {
         data.notes.push_back(
-            fmt::format("successive halving in {} rungs: plans that stopped early saw fewer items",
+            fmt::format("successive halving in {} rungs: plans that stopped early saw fewer items, "
+                        "and are shown "
+                        "at the identity plan's value plus their difference on those",
                         result.rungs.size()));
     }
     return data;

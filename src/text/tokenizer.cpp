@@ -62,8 +62,8 @@ Tokenizer Tokenizer::open(const std::string& path) {
     if (kind == "none" || kind == "no_vocab") {
         fail(
             "{}: the file has no tokenizer (key tokenizer.ggml.model), and everything that reads "
-            "or writes text needs one: run, serve, bench --text, perplexity, scan, calibrate, "
-            "search; plan and info do without",
+            "or writes text needs one: run, perplexity, eval, scan, calibrate, search; inspect, "
+            "plan, bench, bake and logits do without",
             path);
     }
 
