@@ -1,5 +1,7 @@
 #include "lab/trials.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -11,6 +13,19 @@ namespace {
 
 const char* rung_of(TrialPart part) {
     return part == TrialPart::selection ? "selection" : "validation";
+}
+
+/// A piece has at least so many sequences, since what runs together is quicker.
+constexpr size_t least_piece = 8;
+constexpr size_t most_pieces = 8;
+
+std::string piece_rung(TrialPart part, size_t piece, size_t n_pieces) {
+    return fmt::format("{} {} of {}", rung_of(part), piece + 1, n_pieces);
+}
+
+void append(ItemScores& to, const ItemScores& from) {
+    to.sum.insert(to.sum.end(), from.sum.begin(), from.sum.end());
+    to.weight.insert(to.weight.end(), from.weight.begin(), from.weight.end());
 }
 
 Difference difference_of(const ItemScores& plan, const ItemScores& identity) {
@@ -64,8 +79,8 @@ const PlanItems* Trials::find(const LayerPlan& plan, TrialPart part) const {
     return find({.plan = plan.canonical(), .rung = rung_of(part)});
 }
 
-const PlanItems* Trials::known(const JournalKey& key) {
-    if (const PlanItems* const items = find(key)) return items;
+const PlanItems* Trials::known_piece(const JournalKey& key) {
+    if (const auto it = pieces_.find(key); it != pieces_.end()) return &it->second;
     const JournalRecord* const record = journal_ == nullptr ? nullptr : journal_->find(key);
     if (record == nullptr) return nullptr;
     PlanItems items;
@@ -78,46 +93,83 @@ const PlanItems* Trials::known(const JournalKey& key) {
         }
         items.push_back(it->second);
     }
-    return &items_.emplace(key, std::move(items)).first->second;
+    return &pieces_.emplace(key, std::move(items)).first->second;
+}
+
+/// Scores what is not known of a piece; false when stopped.
+bool Trials::score_piece(const std::vector<LayerPlan>& plans, const std::string& rung,
+                         std::span<const size_t> sequences, const Scorer::Progress& progress) {
+    std::vector<LayerPlan> missing{plans.front()};  // the reference, even where it is known
+    std::vector<JournalKey> keys;
+    for (size_t i = 0; i < plans.size(); ++i) {
+        JournalKey key{.plan = plans[i].canonical(), .rung = rung};
+        if (known_piece(key) != nullptr) continue;
+        if (i > 0) missing.push_back(plans[i]);
+        keys.push_back(std::move(key));
+    }
+    if (keys.empty()) return true;
+    PlanScores found = scorer_.score(missing, workload_, sequences, progress);
+    if (!found.complete) return false;
+    const size_t first = keys.size() == missing.size() ? 0 : 1;
+    for (size_t i = 0; i < keys.size(); ++i) {
+        PlanItems& items = found.by_plan.at(first + i);
+        if (journal_ != nullptr) {
+            JournalRecord record{.key = keys[i], .scores = {}};
+            for (size_t m = 0; m < measures_.size(); ++m) {
+                record.scores.emplace_back(measures_[m].name, items[m]);
+            }
+            journal_->append(record);
+        }
+        pieces_.emplace(keys[i], std::move(items));
+    }
+    return true;
 }
 
 std::optional<std::vector<PlanItems>> Trials::score(const std::vector<LayerPlan>& plans,
                                                     TrialPart part,
                                                     const Scorer::Progress& progress) {
-    const std::vector<size_t>& sequences =
+    const std::span<const size_t> sequences =
         part == TrialPart::selection ? split_.selection : split_.validation;
     if (sequences.empty()) fail("no items of the {} part to score plans on", rung_of(part));
     identity_ = plans.front().canonical();
-    std::vector<JournalKey> keys;
-    std::vector<JournalKey> fresh;
-    std::vector<LayerPlan> missing{plans.front()};  // the reference, even where it is known
-    std::vector<JournalKey> missing_keys;
+    std::vector<LayerPlan> fresh;
     for (const LayerPlan& plan : plans) {
-        keys.push_back({.plan = plan.canonical(), .rung = rung_of(part)});
-        if (find(keys.back()) == nullptr) fresh.push_back(keys.back());
-        if (known(keys.back()) != nullptr) continue;
-        missing_keys.push_back(keys.back());
-        if (missing_keys.back() != keys.front()) missing.push_back(plan);
+        if (find(plan, part) == nullptr) fresh.push_back(plan);
     }
-    if (!missing_keys.empty()) {
-        PlanScores found = scorer_.score(missing, workload_, sequences, progress);
-        if (!found.complete) return std::nullopt;
-        const size_t first = missing_keys.front() == keys.front() ? 0 : 1;
-        for (size_t i = 0; i < missing_keys.size(); ++i) {
-            PlanItems& items = found.by_plan.at(first + i);
-            if (journal_ != nullptr) {
-                JournalRecord record{.key = missing_keys[i], .scores = {}};
-                for (size_t m = 0; m < measures_.size(); ++m) {
-                    record.scores.emplace_back(measures_[m].name, items[m]);
-                }
-                journal_->append(record);
-            }
-            items_.emplace(missing_keys[i], std::move(items));
+    if (!fresh.empty() && fresh.front() != plans.front())
+        fresh.insert(fresh.begin(), plans.front());
+    const size_t n_pieces = std::clamp<size_t>(sequences.size() / least_piece, 1, most_pieces);
+    for (size_t k = 0; !fresh.empty() && k < n_pieces; ++k) {
+        const size_t begin = k * sequences.size() / n_pieces;
+        const size_t end = (k + 1) * sequences.size() / n_pieces;
+        const std::string rung = piece_rung(part, k, n_pieces);
+        const auto piece_progress = [&](double fraction) {
+            const auto done = static_cast<double>(k) + fraction;
+            return !progress || progress(done / static_cast<double>(n_pieces));
+        };
+        if (!score_piece(fresh, rung, sequences.subspan(begin, end - begin), piece_progress)) {
+            return std::nullopt;
+        }
+        for (const LayerPlan& plan : fresh) {
+            const JournalKey whole{.plan = plan.canonical(), .rung = rung_of(part)};
+            if (find(whole) != nullptr) continue;
+            piece_order_.push_back({.plan = whole.plan, .rung = rung});
         }
     }
-    order_.insert(order_.end(), fresh.begin(), fresh.end());
+    for (const LayerPlan& plan : fresh) {
+        const JournalKey whole{.plan = plan.canonical(), .rung = rung_of(part)};
+        if (find(whole) != nullptr) continue;
+        PlanItems items(measures_.size());
+        for (size_t k = 0; k < n_pieces; ++k) {
+            const PlanItems& piece =
+                pieces_.at({.plan = whole.plan, .rung = piece_rung(part, k, n_pieces)});
+            for (size_t m = 0; m < items.size(); ++m) append(items[m], piece[m]);
+        }
+        items_.emplace(whole, std::move(items));
+        order_.push_back(whole);
+    }
     std::vector<PlanItems> result;
-    for (const JournalKey& key : keys) result.push_back(*find(key));
+    for (const LayerPlan& plan : plans) result.push_back(*find(plan, part));
     return result;
 }
 
@@ -180,7 +232,7 @@ std::vector<ProfileMeasure> Trials::profile_measures(const LayerPlan& plan, doub
 }
 
 void Trials::finish() {
-    if (journal_ != nullptr) journal_->finish(order_);
+    if (journal_ != nullptr) journal_->finish(piece_order_);
 }
 
 }  // namespace pleat

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ class Trials {
     bool has_validation() const { return !split_.validation.empty(); }
 
     /// By plan. The first one is the identity plan, which kl and top1 compare with. What is not
-    /// known yet is scored in one call and goes to the journal. Nothing when `progress` stopped it.
+    /// known yet is scored together, in pieces of the items, each of which goes to the journal:
+    /// what a kill loses is the piece under way. Nothing when `progress` stopped it.
     std::optional<std::vector<PlanItems>> score(const std::vector<LayerPlan>& plans, TrialPart part,
                                                 const Scorer::Progress& progress = {});
 
@@ -56,7 +58,9 @@ class Trials {
 
   private:
     const PlanItems* find(const JournalKey& key) const;
-    const PlanItems* known(const JournalKey& key);
+    const PlanItems* known_piece(const JournalKey& key);
+    bool score_piece(const std::vector<LayerPlan>& plans, const std::string& rung,
+                     std::span<const size_t> sequences, const Scorer::Progress& progress);
 
     const Scorer& scorer_;
     const Workload& workload_;
@@ -64,7 +68,9 @@ class Trials {
     Journal* journal_;
     std::vector<Measure> measures_;
     std::string identity_;
-    std::map<JournalKey, PlanItems> items_;
+    std::map<JournalKey, PlanItems> pieces_;  ///< by plan and "selection 2 of 3", as in the journal
+    std::map<JournalKey, PlanItems> items_;   ///< by plan and part
+    std::vector<JournalKey> piece_order_;
     std::vector<JournalKey> order_;
 };
 
