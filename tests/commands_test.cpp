@@ -100,9 +100,10 @@ std::string path_of(const std::string& name) {
 
 TEST(PlanCommand, SaysThatALayerWhichReadsOthersKvSavesNone) {
     const Words dropped{"plan", path_of("gemma4_shared_kv"), "--drop-attention", "3,4"};
-    EXPECT_THAT(output_of(dropped),
-                HasSubstr("\nnote: layers 3..4 would read the K/V of other layers: without their "
-                          "attention the plan saves compute and weights, but no K/V\n"));
+    EXPECT_THAT(
+        output_of(dropped),
+        HasSubstr("\nnote: layers 3..4 read the K/V of other layers and own none: to drop their "
+                  "attention saves compute and weights, but no K/V\n"));
     const json report = json_of(dropped);
     EXPECT_EQ(report["notes"].size(), 1U);
     EXPECT_EQ(report["ratios"]["kv_bytes_per_token"], 1.0);

@@ -42,20 +42,23 @@ std::string copies_text(const LayerPlan& plan) {
 /// What the numbers do not explain by themselves.
 std::vector<std::string> notes(const LayerPlan& plan, const ModelShape& shape) {
     std::vector<int32_t> consumers;
+    std::vector<bool> runs(shape.layers.size());
     std::vector<bool> attends(shape.layers.size());
     for (const Pass& pass : plan) {
+        runs[static_cast<size_t>(pass.layer)] = true;
         if (pass.attention) attends[static_cast<size_t>(pass.layer)] = true;
     }
     for (size_t i = 0; i < attends.size(); ++i) {
-        if (attends[i] || shape.layers[i].role != Role::shared_kv_attention) continue;
+        if (!runs[i] || attends[i] || shape.layers[i].role != Role::shared_kv_attention) continue;
         consumers.push_back(static_cast<int32_t>(i));
     }
     if (consumers.empty()) return {};
-    return {
-        fmt::format("layer{} {} would read the K/V of other layers: without {} attention the "
-                    "plan saves compute and weights, but no K/V",
-                    consumers.size() == 1 ? "" : "s", print_layers(consumers),
-                    consumers.size() == 1 ? "its" : "their")};
+    const bool one = consumers.size() == 1;
+    return {fmt::format(
+        "layer{} {} read{} the K/V of other layers and own{} none: to drop {} attention saves "
+        "compute and weights, but no K/V",
+        one ? "" : "s", print_layers(consumers), one ? "s" : "", one ? "s" : "",
+        one ? "its" : "their")};
 }
 
 std::string note_lines(const LayerPlan& plan, const ModelShape& shape) {
