@@ -51,6 +51,33 @@ TEST(EvalCommand, GivesThePerplexityThatEachPlanHasAlone) {
     EXPECT_GT(results[1]["scores"]["kl"]["difference"]["low"], 0.0);
 }
 
+TEST(EvalCommand, GeneratesTheAnswersThatItsLikeliestTokensPromise) {
+    const std::string probes = PLEAT_MODELS_DIR "/../data/probes/arithmetic.jsonl";
+    const auto scores_of = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments{"eval",   model, "--probes", probes,
+                                           "--spec", "6,9", "--json"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const ToolRun run = run_one_thread(arguments);
+        EXPECT_EQ(run.status, 0) << run.err;
+        return json::parse(run.out)["results"];
+    };
+    const json read = scores_of({});
+    const json written = scores_of({"--generate"});
+    for (size_t plan = 0; plan < 2; ++plan) {
+        const double expected = read[plan]["scores"]["exact:arithmetic"]["value"];
+        // Other row counts may round a near tie the other way: two answers of 150.
+        EXPECT_NEAR(written[plan]["scores"]["probe:arithmetic"]["exact"], expected, 0.014);
+        EXPECT_EQ(written[plan]["scores"]["probe:arithmetic"]["parsed"], 1.0);
+        EXPECT_GT(expected, 0.5);
+    }
+}
+
+TEST(EvalCommand, RefusesToRankAnswersThatNobodyCanRead) {
+    const std::string guesses = PLEAT_MODELS_DIR "/../data/probes/math_guess.json";
+    EXPECT_THAT(run_one_thread({"eval", model, "--probes", guesses, "--generate"}).err,
+                HasSubstr("50 % are wanted (--min-parse)"));
+}
+
 TEST(EvalCommand, SaysWhatIsWrong) {
     EXPECT_EQ(run_pleat({"eval", model}).err,
               "pleat: nothing to score on: name a text with --text or a probe file with "

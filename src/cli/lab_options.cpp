@@ -111,8 +111,13 @@ Workload ScoringOptions::workload(const Tokenizer& tokenizer) const {
     if (texts_.empty() && probes_.empty()) {
         fail("nothing to score on: name a text with --text or a probe file with --probes");
     }
+    Workload workload = text_workload(tokenizer);
+    workload.add_probes(read_probes(), tokenizer);
+    return workload;
+}
+
+Workload ScoringOptions::text_workload(const Tokenizer& tokenizer) const {
     refuse_twice(texts_, "--text");
-    refuse_twice(probes_, "--probes");
     Workload workload;
     for (const std::string& path : texts_) {
         std::string text = read_text_file(path, "the text");
@@ -123,10 +128,16 @@ Workload ScoringOptions::workload(const Tokenizer& tokenizer) const {
         workload.add_text(unique ? name_of(path) : path, tokenizer.tokenize(text, true, false),
                           n_ctx_, tokenizer.add_bos() ? tokenizer.bos() : -1, max_chunks_);
     }
-    for (const std::string& path : probes_) {
-        workload.add_probes(read_probe_file(path), tokenizer);
-    }
     return workload;
+}
+
+std::vector<Probe> ScoringOptions::read_probes() const {
+    refuse_twice(probes_, "--probes");
+    std::vector<Probe> all;
+    for (const std::string& path : probes_) {
+        for (Probe& probe : read_probe_file(path)) all.push_back(std::move(probe));
+    }
+    return all;
 }
 
 SweepSettings ScoringOptions::sweep_settings(const ContextSettings& context) const {

@@ -21,6 +21,9 @@ class ScoringOptions {
 
     /// Reads texts and probes. Throws Error when there are none, or one cannot be read.
     Workload workload(const Tokenizer& tokenizer) const;
+    /// Texts alone, and none is no error: for probes that are answered by generation.
+    Workload text_workload(const Tokenizer& tokenizer) const;
+    std::vector<Probe> read_probes() const;
     SweepSettings sweep_settings(const ContextSettings& context) const;
     /// Every file with its hash.
     std::vector<DataSource> sources(const Workload& workload) const;
