@@ -125,8 +125,8 @@ std::vector<ProbeResult> answer_probes(const std::shared_ptr<Model>& model, cons
     if (questions.empty()) return {};
     size_t longest = 0;
     for (const Question& question : questions) {
-        longest = std::max(longest, question.prompt.size() +
-                                        static_cast<size_t>(question.probe->max_new_tokens));
+        longest = std::max(
+            longest, question.prompt.size() + static_cast<size_t>(question.probe->max_new_tokens));
     }
     ContextSettings context_settings = settings.context;
     context_settings.cache.n_ctx = static_cast<uint32_t>(longest);

@@ -159,7 +159,7 @@ TEST(TokenizerFile, WithoutATokenizerIsSaidToHaveNone) {
     });
     const std::string message = message_of([&] { Tokenizer::open(path); });
     EXPECT_THAT(message, testing::StartsWith(path + ": the file has no tokenizer"));
-    EXPECT_THAT(message, HasSubstr("serve"));
+    EXPECT_THAT(message, HasSubstr("inspect"));
     std::filesystem::remove(path);
 }
 
