@@ -19,6 +19,7 @@
 #include "lab/scorer.h"
 #include "lab/statistics.h"
 #include "plan/cost.h"
+#include "plan/cost_ratio.h"
 
 namespace pleat::cli {
 namespace {
@@ -42,10 +43,6 @@ struct Answers {
     std::string kind;
     std::vector<Probe> probes;
 };
-
-double ratio(uint64_t value, uint64_t base) {
-    return base == 0 ? 1.0 : static_cast<double>(value) / static_cast<double>(base);
-}
 
 bool is_nll(const Measure& measure) { return measure.name.starts_with("nll"); }
 
@@ -204,9 +201,9 @@ struct EvalCommand {
                 "  {}: compute {:.3f}, weights read {:.3f}, cache {:.3f} of the "
                 "identity's\n",
                 row.spec.empty() ? "identity" : row.spec,
-                ratio(row.cost.flops, row.identity_cost.flops),
-                ratio(row.cost.weight_read_bytes, row.identity_cost.weight_read_bytes),
-                ratio(row.cost.cache_bytes(), row.identity_cost.cache_bytes()));
+                cost_ratio(row.cost.flops, row.identity_cost.flops),
+                cost_ratio(row.cost.weight_read_bytes, row.identity_cost.weight_read_bytes),
+                cost_ratio(row.cost.cache_bytes(), row.identity_cost.cache_bytes()));
             for (size_t m = 0; m < measures.size(); ++m) {
                 const Score shown = shown_score(measures[m], row.scores[m]);
                 text += fmt::format("    {:<24} {:10.4f} +/- {:.4f}", shown_name(measures[m]),
@@ -264,10 +261,10 @@ struct EvalCommand {
                  {"hash", row.plan.hash()},
                  {"n_pass", row.plan.size()},
                  {"ratios",
-                  {{"flops", ratio(row.cost.flops, row.identity_cost.flops)},
+                  {{"flops", cost_ratio(row.cost.flops, row.identity_cost.flops)},
                    {"weight_read",
-                    ratio(row.cost.weight_read_bytes, row.identity_cost.weight_read_bytes)},
-                   {"cache", ratio(row.cost.cache_bytes(), row.identity_cost.cache_bytes())}}},
+                    cost_ratio(row.cost.weight_read_bytes, row.identity_cost.weight_read_bytes)},
+                   {"cache", cost_ratio(row.cost.cache_bytes(), row.identity_cost.cache_bytes())}}},
                  {"scores", std::move(scores)}});
         }
         return {{"n_ctx", scoring.n_ctx()}, {"bootstrap_seed", seed}, {"results", list}};

@@ -6,16 +6,13 @@
 #include <vector>
 
 #include "base/units.h"
+#include "plan/cost_ratio.h"
 #include "plan/path.h"
 
 namespace pleat::cli {
 namespace {
 
 using nlohmann::ordered_json;
-
-double ratio(uint64_t value, uint64_t base) {
-    return base == 0 ? 1.0 : static_cast<double>(value) / static_cast<double>(base);
-}
 
 PlanCost identity_cost(const ModelShape& shape, const CacheSettings& settings) {
     return plan_cost(LayerPlan::resolve({}, shape), shape, settings);
@@ -76,7 +73,8 @@ std::string warning_lines(const LayerPlan& plan) {
 
 std::string cost_row(std::string_view name, const std::string& value, uint64_t plan,
                      uint64_t identity) {
-    return fmt::format("  {:<26} {:>12}   {:.3f} x identity\n", name, value, ratio(plan, identity));
+    return fmt::format("  {:<26} {:>12}   {:.3f} x identity\n", name, value,
+                       cost_ratio(plan, identity));
 }
 
 }  // namespace
@@ -152,12 +150,14 @@ ordered_json plan_json(const LayerPlan& plan, const ModelShape& shape,
             {{"begin", c.begin}, {"end", c.end}, {"pass", c.pass}, {"layers", layers}});
     }
     ordered_json ratios = {
-        {"passes", ratio(static_cast<uint64_t>(cost.n_pass), static_cast<uint64_t>(base.n_pass))},
-        {"weight_resident_bytes", ratio(cost.weight_resident_bytes, base.weight_resident_bytes)},
-        {"weight_read_bytes_per_token", ratio(cost.weight_read_bytes, base.weight_read_bytes)},
-        {"flops_per_token", ratio(cost.flops, base.flops)},
-        {"kv_bytes_per_token", ratio(cost.kv_bytes_per_token(), base.kv_bytes_per_token())},
-        {"cache_bytes", ratio(cost.cache_bytes(), base.cache_bytes())},
+        {"passes",
+         cost_ratio(static_cast<uint64_t>(cost.n_pass), static_cast<uint64_t>(base.n_pass))},
+        {"weight_resident_bytes",
+         cost_ratio(cost.weight_resident_bytes, base.weight_resident_bytes)},
+        {"weight_read_bytes_per_token", cost_ratio(cost.weight_read_bytes, base.weight_read_bytes)},
+        {"flops_per_token", cost_ratio(cost.flops, base.flops)},
+        {"kv_bytes_per_token", cost_ratio(cost.kv_bytes_per_token(), base.kv_bytes_per_token())},
+        {"cache_bytes", cost_ratio(cost.cache_bytes(), base.cache_bytes())},
         {"decode_time_predicted", predicted_decode_ratio(cost, base)},
     };
     return {{"model",
@@ -199,12 +199,12 @@ std::string load_log(const LayerPlan& plan, const ModelShape& shape,
                         plan.hash());
     text += fmt::format("cache: {} for {} tokens x {} ({:.3f} x identity's {}), {} per token\n",
                         format_bytes(cost.cache_bytes()), settings.n_ctx, settings.n_seq,
-                        ratio(cost.cache_bytes(), base.cache_bytes()),
+                        cost_ratio(cost.cache_bytes(), base.cache_bytes()),
                         format_bytes(base.cache_bytes()), format_bytes(cost.kv_bytes_per_token()));
     text +=
         fmt::format("weights: {} resident, {} read per token ({:.3f} x identity)\n",
                     format_bytes(cost.weight_resident_bytes), format_bytes(cost.weight_read_bytes),
-                    ratio(cost.weight_read_bytes, base.weight_read_bytes));
+                    cost_ratio(cost.weight_read_bytes, base.weight_read_bytes));
     return text + warning_lines(plan);
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,16 +24,10 @@
 #include "lab/report.h"
 #include "lab/scan.h"
 #include "lab/terminal_heatmap.h"
+#include "lab/text_output.h"
 
 namespace pleat::cli {
 namespace {
-
-void write_text(const std::string& path, const std::string& text) {
-    std::ofstream out(path, std::ios::binary);
-    out << text;
-    out.flush();
-    if (!out) fail("{}: cannot be written", path);
-}
 
 /// One item says nothing about the spread.
 std::string error_text(const Score& score) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "generate/prompt.h"
+#include "lab/scorer.h"
 #include "text/chat_template.h"
 
 namespace pleat {
@@ -20,10 +21,6 @@ struct Question {
     TextEnd end = TextEnd::cut;
     bool done = false;
 };
-
-int32_t likeliest(std::span<const float> logits) {
-    return static_cast<int32_t>(std::ranges::max_element(logits) - logits.begin());
-}
 
 /// A line with something on it has come to its end.
 bool line_ended(std::string_view text) {

@@ -14,8 +14,8 @@
 #include "base/cpu.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
-#include "gguf/output_file.h"
 #include "lab/json.h"
+#include "lab/text_output.h"
 #include "plan_file/plan_file.h"
 
 namespace pleat {
@@ -94,10 +94,7 @@ std::string profile_json(const Profile& profile) {
 }
 
 void write_profile(const std::string& path, const Profile& profile) {
-    const std::string text = profile_json(profile);
-    gguf::OutputFile file(path);
-    file.write(std::as_bytes(std::span(text)));
-    file.commit();
+    write_text(path, profile_json(profile));
 }
 
 Provenance provenance_here(const std::vector<std::string>& arguments, int threads) {

@@ -6,9 +6,9 @@
 #include <span>
 #include <string_view>
 
-#include "gguf/output_file.h"
 #include "lab/json.h"
 #include "lab/report_page.h"
+#include "lab/text_output.h"
 
 namespace pleat {
 namespace {
@@ -184,12 +184,6 @@ std::string json_for_script(const ordered_json& json) {
 
 void replace(std::string& text, std::string_view place, std::string_view with) {
     text.replace(text.find(place), place.size(), with);
-}
-
-void write_text(const std::string& path, const std::string& text) {
-    gguf::OutputFile file(path);
-    file.write(std::as_bytes(std::span(text)));
-    file.commit();
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "lab/random.h"
 #include "plan/cost.h"
+#include "plan/cost_ratio.h"
 #include "plan/spec.h"
 
 namespace pleat {
@@ -319,9 +320,6 @@ ReportData Scan::report(const ScanResult& result, const CacheSettings& cache) co
         data.measures.push_back(std::move(measure));
     }
     const PlanCost base = plan_cost(plan_of({}, shape), shape, cache);
-    const auto ratio = [](uint64_t value, uint64_t of) {
-        return of == 0 ? 1.0 : static_cast<double>(value) / static_cast<double>(of);
-    };
     const BootstrapOptions bootstrap{.seed = options_.seed};
     for (const ScannedPlan& plan : result.plans) {
         const PlanCost cost = plan_cost(plan_of(plan.block, shape), shape, cache);
@@ -330,9 +328,9 @@ ReportData Scan::report(const ScanResult& result, const CacheSettings& cache) co
             .canonical = plan.canonical,
             .begin = plan.block.begin,
             .end = plan.block.end,
-            .compute_ratio = ratio(cost.flops, base.flops),
-            .read_ratio = ratio(cost.weight_read_bytes, base.weight_read_bytes),
-            .kv_ratio = ratio(cost.cache_bytes(), base.cache_bytes())};
+            .compute_ratio = cost_ratio(cost.flops, base.flops),
+            .read_ratio = cost_ratio(cost.weight_read_bytes, base.weight_read_bytes),
+            .kv_ratio = cost_ratio(cost.cache_bytes(), base.cache_bytes())};
         for (size_t m = 0; m < n_measures; ++m) {
             ReportScore score;
             const auto difference = [&](const ItemScores& items, const ItemScores& identity) {

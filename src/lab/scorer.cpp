@@ -15,10 +15,6 @@ namespace {
 /// nothing looks back at what was filled in.
 constexpr size_t length_step = 32;
 
-int32_t likeliest(std::span<const float> logits) {
-    return static_cast<int32_t>(std::ranges::max_element(logits) - logits.begin());
-}
-
 /// One sequence under one plan: per measure of its source, items.
 using SequenceScores = std::vector<ItemScores>;
 
@@ -83,6 +79,10 @@ void append(ItemScores& to, const ItemScores& from) {
 }
 
 }  // namespace
+
+int32_t likeliest(std::span<const float> logits) {
+    return static_cast<int32_t>(std::ranges::max_element(logits) - logits.begin());
+}
 
 double log_sum_exp(std::span<const float> logits) {
     const double greatest = *std::ranges::max_element(logits);

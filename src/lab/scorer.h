@@ -50,6 +50,9 @@ class Scorer {
     SweepSettings settings_;
 };
 
+/// What greedy decoding takes: the first token with the greatest logit.
+int32_t likeliest(std::span<const float> logits);
+
 /// log of the sum of exponentials of a row of logits, in double.
 double log_sum_exp(std::span<const float> logits);
 

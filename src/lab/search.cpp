@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "lab/statistics.h"
+#include "plan/cost_ratio.h"
 #include "plan/path.h"
 #include "plan/spec.h"
 
@@ -44,10 +45,6 @@ std::string block_list(const SearchState& state) {
     return text;
 }
 
-double ratio(uint64_t value, uint64_t base) {
-    return base == 0 ? 1.0 : static_cast<double>(value) / static_cast<double>(base);
-}
-
 /// What a search asks of a model: plans with their costs.
 class Planner {
   public:
@@ -67,9 +64,9 @@ class Planner {
         return SearchedPlan{.state = std::move(state),
                             .plan = std::move(*plan),
                             .depth = depth,
-                            .compute = ratio(cost.flops, base_.flops),
-                            .read = ratio(cost.weight_read_bytes, base_.weight_read_bytes),
-                            .kv = ratio(cost.cache_bytes(), base_.cache_bytes())};
+                            .compute = cost_ratio(cost.flops, base_.flops),
+                            .read = cost_ratio(cost.weight_read_bytes, base_.weight_read_bytes),
+                            .kv = cost_ratio(cost.cache_bytes(), base_.cache_bytes())};
     }
 
   private:
