@@ -28,6 +28,32 @@ add_library(pleat_minja INTERFACE)
 target_include_directories(pleat_minja SYSTEM INTERFACE "${MINJA_INCLUDE_DIR}" "${MINJA_INCLUDE_DIR}/minja")
 target_link_libraries(pleat_minja INTERFACE nlohmann_json::nlohmann_json)
 
+# Some distributions split the library: then its header must see the options it was built with.
+find_package(httplib 0.15 CONFIG QUIET)
+if(TARGET httplib::httplib)
+    add_library(pleat_httplib ALIAS httplib::httplib)
+else()
+    find_path(HTTPLIB_INCLUDE_DIR httplib.h REQUIRED)
+    find_library(HTTPLIB_LIBRARY cpp-httplib)
+    add_library(pleat_httplib INTERFACE)
+    target_include_directories(pleat_httplib SYSTEM INTERFACE "${HTTPLIB_INCLUDE_DIR}")
+    if(HTTPLIB_LIBRARY)
+        get_filename_component(HTTPLIB_LIBRARY_DIR "${HTTPLIB_LIBRARY}" DIRECTORY)
+        file(STRINGS "${HTTPLIB_LIBRARY_DIR}/pkgconfig/cpp-httplib.pc" HTTPLIB_FLAGS REGEX "^Cflags:")
+        string(REGEX MATCHALL "CPPHTTPLIB_[A-Z_]+" HTTPLIB_OPTIONS "${HTTPLIB_FLAGS}")
+        target_compile_definitions(pleat_httplib INTERFACE ${HTTPLIB_OPTIONS})
+        target_include_directories(pleat_httplib SYSTEM INTERFACE
+            "${HTTPLIB_INCLUDE_DIR}/${CMAKE_LIBRARY_ARCHITECTURE}")
+        target_link_libraries(pleat_httplib INTERFACE "${HTTPLIB_LIBRARY}" Threads::Threads)
+    endif()
+endif()
+
+find_path(EDIT_INCLUDE_DIR histedit.h REQUIRED)
+find_library(EDIT_LIBRARY edit REQUIRED)
+add_library(pleat_edit INTERFACE)
+target_include_directories(pleat_edit SYSTEM INTERFACE "${EDIT_INCLUDE_DIR}")
+target_link_libraries(pleat_edit INTERFACE "${EDIT_LIBRARY}")
+
 # ggml's CPU kernels come as plug-ins that are loaded at run time, or are linked in (no directory).
 set(PLEAT_BACKEND_DIR "")
 if(GGML_BACKEND_DL AND GGML_BACKEND_DIR)

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 top=$PWD
 deps=$top/.deps
 packages="libggml-dev libllama-dev llama.cpp-tools llama.cpp-tools-extra libcli11-dev libfmt-dev nlohmann-json3-dev
-libminja-dev libyaml-cpp-dev libgtest-dev libgmock-dev"
+libminja-dev libcpp-httplib-dev libedit-dev libyaml-cpp-dev libgtest-dev libgmock-dev"
 
 say() { printf 'deps: %s\n' "$*"; }
 fail() { printf 'deps: %s\n' "$*" >&2; exit 1; }
@@ -53,7 +53,7 @@ fi
 
 case " $id $like " in
     *" debian "*|*" ubuntu "*) ;;
-    *" arch "*) fail "the system lacks packages or they are too old; install: pacman -S --needed llama.cpp ggml cli11 fmt nlohmann-json minja yaml-cpp gtest" ;;
+    *" arch "*) fail "the system lacks packages or they are too old; install: pacman -S --needed llama.cpp ggml cli11 fmt nlohmann-json minja cpp-httplib libedit yaml-cpp gtest" ;;
     *" fedora "*) fail "the system lacks packages or they are too old; install: dnf install llama-cpp-devel ggml-devel cli11-devel fmt-devel json-devel minja-devel yaml-cpp-devel gtest-devel gmock-devel" ;;
     *" nixos "*) fail "the system lacks packages or they are too old; use: nix-shell -p llama-cpp cli11 fmt nlohmann_json minja yaml-cpp gtest" ;;
     *" macos "*) fail "the system lacks packages or they are too old; install: brew install llama.cpp ggml cli11 fmt nlohmann-json yaml-cpp googletest" ;;
@@ -107,6 +107,8 @@ run_apt apt-get -y --download-only install $packages || { tail -n 5 "$apt/log.tx
 
 mkdir "$deps/root.new"
 for package in "$apt"/cache/archives/*.deb; do
+    # The compiler keeps to its own C library's headers.
+    case ${package##*/} in libc6-dev_*|libc-dev-bin_*|linux-libc-dev_*|libcrypt-dev_*) continue ;; esac
     dpkg-deb -x "$package" "$deps/root.new" || fail "could not unpack ${package##*/}"
 done
 rm -rf "$deps/root" "$apt"

@@ -30,6 +30,15 @@ struct LogitBias {
     bool operator==(const LogitBias&) const = default;
 };
 
+/// What the text must look like: GBNF from `root` on. With triggers the grammar sleeps until one of
+/// them appears in the text; it then has to fit from the beginning of that trigger on.
+struct GrammarConstraint {
+    std::string text{};  ///< empty: none
+    std::string root = "root";
+    std::vector<std::string> triggers{};  ///< plain texts; empty: from the first token on
+    bool operator==(const GrammarConstraint&) const = default;
+};
+
 /// How tokens are drawn. Names, defaults and meaning are llama.cpp's of the libllama we build
 /// against (0.7): `llama-completion --help`.
 struct SamplingParams {

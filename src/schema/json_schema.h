@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "schema/grammar_text.h"
+
+namespace pleat {
+
+struct SchemaLimits {
+    size_t nodes = 5000;  ///< sub-schemas, references counted once
+    int depth = 64;       ///< of sub-schemas in each other
+    size_t bytes = 256 << 10;
+    int repetitions = 2000;  ///< bounds of strings and arrays
+};
+
+/// Adds the rules of a JSON Schema (docs/json-schema.md has the supported part; 2020-12 and
+/// draft-07 where they agree) to a grammar and returns the name of the rule for a value that it
+/// allows. Every keyword is honoured or refused: throws Error that names an unsupported keyword and
+/// where it stands (JSON pointer), a bad value, a reference that leads nowhere, or a limit.
+/// Properties come in the order in which the schema names them.
+std::string add_json_schema(GrammarText& grammar, const nlohmann::ordered_json& schema,
+                            const SchemaLimits& limits = {});
+
+/// Rules of any JSON value, of any JSON object; bounded white space.
+std::string add_json_value(GrammarText& grammar);
+std::string add_json_object(GrammarText& grammar);
+
+/// The grammar of one JSON value under a schema.
+std::string json_schema_grammar(const nlohmann::ordered_json& schema,
+                                const SchemaLimits& limits = {});
+std::string json_object_grammar();
+
+}  // namespace pleat
