@@ -10,11 +10,9 @@
 #include "text/sampling_params.h"
 #include "text/tokenizer.h"
 
-namespace httplib {
-class Server;
-}
-
 namespace pleat {
+
+class HttpServer;
 
 /// What requests are answered with where they say nothing, and what the server tells of itself.
 struct ApiSettings {
@@ -43,7 +41,7 @@ class Api {
     Api(const Api&) = delete;
     Api& operator=(const Api&) = delete;
 
-    void add_routes(httplib::Server& server);
+    void add_routes(HttpServer& server);
 
   private:
     class Impl;

@@ -1,54 +1,52 @@
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "serve/http_settings.h"
 
 namespace httplib {
-class Server;
 struct Request;
 struct Response;
 }  // namespace httplib
 
 namespace pleat {
 
-/// Who may connect, and how much of this machine one client can hold.
-struct HttpSettings {
-    std::string host = "127.0.0.1";
-    int port = 8080;  ///< 0: any free one
-    std::vector<std::string> api_keys = {};       ///< empty: no key is asked for
-    std::vector<std::string> public_paths = {"/health", "/v1/health"};  ///< need no key
-    std::string cors_origin = {};  ///< empty: no CORS headers
-    size_t max_connections = 512;  ///< more are answered 503; idle ones make room first
-    size_t max_body_bytes = size_t{16} << 20;
-    size_t max_header_bytes = 32 << 10;
-    std::chrono::milliseconds header_time{10'000};  ///< from a request's first byte
-    std::chrono::milliseconds body_time{60'000};
-    std::chrono::milliseconds idle_time{30'000};  ///< of a kept connection
-    std::chrono::milliseconds write_time{60'000};  ///< without one byte being taken
-};
+/// Runs on the connection's own thread, several at once. A RequestError it throws is the answer;
+/// any other exception is a 500, and the log has its text.
+using HttpHandler = std::function<void(const httplib::Request&, httplib::Response&)>;
 
 /// cpp-httplib with a policy: bounded connections, sizes and times; API keys compared in constant
 /// time; on loopback only requests to this very host (the Host header), and POST with
 /// application/json, so that no web page can use the server behind its user's back; errors are
-/// OpenAI's JSON whoever reports them. Routes are added to routes() before listening.
+/// OpenAI's JSON whoever reports them.
+///
+/// It may listen before there is anything to serve: until ready() all requests are answered 503.
 class HttpServer {
   public:
     explicit HttpServer(HttpSettings settings);
     ~HttpServer();
+    HttpServer(const HttpServer&) = delete;
+    HttpServer& operator=(const HttpServer&) = delete;
 
-    httplib::Server& routes();
+    /// Routes are added before ready(). A path is matched as it was sent, nothing decoded; a
+    /// segment ":name" takes any one segment (request.path_params). GET answers HEAD, too.
+    void get(const std::string& path, HttpHandler handler);
+    void post(const std::string& path, HttpHandler handler);
+    void ready();
 
     /// Throws Error when the address is taken or does not exist. Returns the port.
     int bind();
-    /// Serves until stop(); call after bind().
+    /// "http://127.0.0.1:8080", once bound.
+    std::string url() const;
+    /// Serves until stop() and the end of the last request under way; call after bind().
     void listen();
-    /// From any thread: takes no new connection; requests under way end first.
+    /// From any thread: takes no new connection, closes idle ones; requests under way go on.
     void stop();
+    /// From any thread: cuts all connections. Handlers see it as a client that went away.
+    void abort();
 
     size_t n_connections() const;
 
@@ -56,9 +54,5 @@ class HttpServer {
     class Impl;
     std::unique_ptr<Impl> impl_;
 };
-
-/// An error in OpenAI's form: {"error": {"code": status, "message", "type", "param"}}.
-void set_error(httplib::Response& response, int status, std::string_view message,
-               std::string_view param = {});
 
 }  // namespace pleat
