@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "chat/chat_messages.h"
 #include "chat/chat_parser.h"
 #include "text/chat_template.h"
 #include "text/sampling_params.h"
@@ -66,11 +67,17 @@ class ChatFormat {
     std::string_view tool_form() const;  ///< "hermes", "qwen3.5", "llama3", "gemma4", "none"
 
   private:
+    void use(std::shared_ptr<const ChatTemplate> chat, std::string text);
+
     std::string template_text_;
     std::vector<std::string> warnings_;
     std::shared_ptr<const ChatTemplate> template_;
+    MessageNeeds needs_ = {};
     ToolForm tool_form_ = ToolForm::none;
     ReasoningMarks reasoning_ = {};
+    bool special_marks_ = false;      ///< marks are control tokens of the vocabulary
+    std::vector<std::string> stops_;  ///< ends of turns that the vocabulary does not mark as such
+    std::vector<std::string> ends_;   ///< its end tokens' texts
 };
 
 }  // namespace pleat

@@ -231,17 +231,23 @@ ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
 std::string ChatTemplate::render(const std::vector<ChatMessage>& messages,
                                  bool add_generation_prompt) const {
+    TemplateInputs inputs{.add_generation_prompt = add_generation_prompt};
+    for (const ChatMessage& message : messages) {
+        inputs.messages.push_back({{"role", message.role}, {"content", message.content}});
+    }
+    return render(inputs);
+}
+
+std::string ChatTemplate::render(const TemplateInputs& inputs) const {
     std::string prompt;
     guarded(render_stack, [&] {
-        nlohmann::ordered_json list = nlohmann::ordered_json::array();
-        for (const ChatMessage& message : messages) {
-            list.push_back({{"role", message.role}, {"content", message.content}});
-        }
-        const auto scope = std::make_shared<BoundedScope>(
-            minja::Value(nlohmann::ordered_json{{"messages", std::move(list)},
-                                                {"add_generation_prompt", add_generation_prompt},
-                                                {"bos_token", bos_},
-                                                {"eos_token", eos_}}));
+        nlohmann::ordered_json variables{{"messages", inputs.messages},
+                                         {"add_generation_prompt", inputs.add_generation_prompt},
+                                         {"bos_token", bos_},
+                                         {"eos_token", eos_}};
+        if (!inputs.tools.is_null()) variables["tools"] = inputs.tools;
+        variables.update(inputs.arguments);
+        const auto scope = std::make_shared<BoundedScope>(minja::Value(variables));
         const std::unique_ptr<BoundedScope, void (*)(BoundedScope*)> cleared(
             scope.get(), [](BoundedScope* s) { s->clear(); });
         add_functions(*scope);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,15 @@ struct ChatMessage {
     std::string role;  ///< what the template knows: mostly "system", "user", "assistant"
     std::string content;
     bool operator==(const ChatMessage&) const = default;
+};
+
+/// The variables that a template sees.
+struct TemplateInputs {
+    nlohmann::ordered_json messages = nlohmann::ordered_json::array();
+    nlohmann::ordered_json tools = nullptr;  ///< null: the template sees none
+    /// Further variables by name, such as enable_thinking; they stand above bos_token and the rest.
+    nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
+    bool add_generation_prompt = true;
 };
 
 /// The Jinja template of a model file, which turns a conversation into a prompt, interpreted by
@@ -32,9 +42,11 @@ class ChatTemplate {
     /// The prompt. With `add_generation_prompt` it ends where the assistant begins to speak.
     /// Templates put bos_token into it themselves: tokenize it without add_special when it begins
     /// with that text. Throws Error, one line, when the template raises one or does not end.
+    std::string render(const TemplateInputs& inputs) const;
     std::string render(const std::vector<ChatMessage>& messages, bool add_generation_prompt) const;
 
     const std::string& bos() const { return bos_; }
+    const std::string& eos() const { return eos_; }
 
   private:
     struct Program;

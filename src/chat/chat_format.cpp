@@ -1,0 +1,118 @@
+#include "chat/chat_format.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "chat/call_reader.h"
+#include "chat/template_traits.h"
+
+namespace pleat {
+namespace {
+
+/// The commonest conversation format, for files that bring none.
+constexpr std::string_view chatml =
+    "{%- for message in messages -%}"
+    "{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}"
+    "{%- endfor -%}"
+    "{%- if add_generation_prompt -%}{{ '<|im_start|>assistant\\n' }}{%- endif -%}";
+constexpr std::string_view chatml_end = "<|im_end|>";
+
+/// A text that is one token which does not show in plain text.
+bool is_control(const Tokenizer& tokenizer, const std::string& text) {
+    if (text.empty()) return false;
+    const auto tokens = tokenizer.tokenize(text, false, true);
+    return tokens.size() == 1 && tokenizer.piece(tokens[0], false).empty();
+}
+
+std::string token_text(const Tokenizer& tokenizer, int32_t token) {
+    return tokenizer.valid(token) ? tokenizer.piece(token, true) : std::string();
+}
+
+ChatTemplate make_template(const Tokenizer& tokenizer, const std::string& text) {
+    return {text, token_text(tokenizer, tokenizer.bos()), token_text(tokenizer, tokenizer.eos())};
+}
+
+std::string_view trimmed(std::string_view text) {
+    const size_t end = text.find_last_not_of(" \t\n\r");
+    return end == std::string_view::npos ? std::string_view() : text.substr(0, end + 1);
+}
+
+}  // namespace
+
+ChatFormat::ChatFormat(const Tokenizer& tokenizer, const std::string& template_text) {
+    const std::string& text = template_text.empty() ? tokenizer.chat_template() : template_text;
+    try {
+        use(std::make_shared<ChatTemplate>(make_template(tokenizer, text)), text);
+    } catch (const Error& e) {
+        if (!template_text.empty()) throw;
+        warnings_.push_back(
+            text.empty() ? "the file has no chat template; ChatML is used"
+                         : fmt::format("the file's {}; ChatML is used in its place", e.what()));
+        const std::string fallback(chatml);
+        use(std::make_shared<ChatTemplate>(make_template(tokenizer, fallback)), fallback);
+        const auto end = tokenizer.tokenize(chatml_end, false, true);
+        if (end.size() != 1 || !tokenizer.is_eog(end[0])) stops_.emplace_back(chatml_end);
+    }
+    for (const std::string& mark : call_marks(tool_form_)) {
+        special_marks_ = special_marks_ || is_control(tokenizer, mark);
+    }
+    special_marks_ = special_marks_ || is_control(tokenizer, reasoning_.close) ||
+                     is_control(tokenizer, reasoning_.open);
+    for (const int32_t token : tokenizer.eog_tokens()) {
+        const std::string end = tokenizer.piece(token, true);
+        if (!end.empty()) ends_.push_back(end);
+    }
+}
+
+void ChatFormat::use(std::shared_ptr<const ChatTemplate> chat, std::string text) {
+    // What it calls is looked up only when it runs.
+    if (const std::string reason = cannot_run(*chat); !reason.empty()) fail("{}", reason);
+    template_ = std::move(chat);
+    template_text_ = std::move(text);
+    tool_form_ = tool_form_of(template_text_);
+    reasoning_ = reasoning_marks_of(template_text_);
+    needs_ = message_needs_of(*template_, template_text_);
+}
+
+std::string_view ChatFormat::tool_form() const {
+    switch (tool_form_) {
+        case ToolForm::none:
+            return "none";
+        case ToolForm::hermes:
+            return "hermes";
+        case ToolForm::qwen35:
+            return "qwen3.5";
+        case ToolForm::llama3:
+            return "llama3";
+        case ToolForm::gemma4:
+            return "gemma4";
+    }
+    fail("unknown form of tool calls {}", static_cast<int>(tool_form_));
+}
+
+ChatPrompt ChatFormat::prepare(const ChatRequest& request) const {
+    if (!request.template_arguments.is_object()) fail("chat_template_kwargs: must be an object");
+    const bool tools = !request.tools.empty() && request.tool_choice != ToolChoice::none;
+    if (tools && tool_form_ == ToolForm::none) {
+        fail("tools: this model's chat template knows no tool calls");
+    }
+    const TemplateInputs inputs{.messages = template_messages(request.messages, needs_),
+                                .tools = tools ? request.tools : nlohmann::ordered_json(),
+                                .arguments = request.template_arguments,
+                                .add_generation_prompt = request.add_generation_prompt};
+    ChatPrompt prompt{.text = template_->render(inputs)};
+    prompt.stops = stops_;
+    if (tools) prompt.syntax.tools = tool_form_;
+    if (request.reasoning == ReasoningFormat::separate) {
+        prompt.syntax.reasoning = reasoning_;
+        prompt.syntax.reasoning_open = request.add_generation_prompt && !reasoning_.open.empty() &&
+                                       trimmed(prompt.text).ends_with(reasoning_.open);
+    }
+    if (!request.grammar.empty()) prompt.constraint.text = request.grammar;
+    prompt.special = special_marks_ && (tools || !prompt.syntax.reasoning.close.empty());
+    // Shown control tokens include the one that ends the turn.
+    if (prompt.special) prompt.stops.insert(prompt.stops.end(), ends_.begin(), ends_.end());
+    return prompt;
+}
+
+}  // namespace pleat
