@@ -109,7 +109,7 @@ struct CalibrateCommand {
         for (const std::string& warning : context.warnings()) {
             fmt::print(stderr, "warning: {}\n", warning);
         }
-        check_result_file(trial.profile(), "--profile", scoring.inputs(model.model()));
+        trial.check_files(scoring.inputs(model.model()));
         load_backends_from_environment();
         Run r;
         r.limits = limits;
@@ -121,7 +121,7 @@ struct CalibrateCommand {
         add_retrieval(r, tokenizer);
         const SweepSettings sweep = scoring.sweep_settings(r.settings);
         const Fingerprint fingerprint = fingerprint_of(r.opened->file(), r.shape());
-        const auto named = trial.settings(scoring, r.settings.cache);
+        const auto named = trial.settings(scoring, context, r.settings.cache);
         std::optional<Journal> journal = trial.open_journal({.command = "calibrate",
                                                              .model = fingerprint,
                                                              .measures = r.workload.measures(),
@@ -248,7 +248,7 @@ struct CalibrateCommand {
         p.data = r.data;
         p.n_plans_tried = trials.n_plans();
         p.curve = r.curve;
-        auto settings = trial.settings(scoring, r.settings.cache);
+        auto settings = trial.settings(scoring, context, r.settings.cache);
         if (r.limits.max_loss)
             settings.emplace_back("max_loss", fmt::to_string(*r.limits.max_loss));
         if (r.limits.max_kl) settings.emplace_back("max_kl", fmt::to_string(*r.limits.max_kl));

@@ -126,7 +126,8 @@ Workload ScoringOptions::text_workload(const Tokenizer& tokenizer) const {
         const auto same_name = [&](const std::string& p) { return name_of(p) == name_of(path); };
         const bool unique = std::ranges::count_if(texts_, same_name) == 1;
         workload.add_text(unique ? name_of(path) : path, tokenizer.tokenize(text, true, false),
-                          n_ctx_, tokenizer.add_bos() ? tokenizer.bos() : -1, max_chunks_);
+                          n_ctx_, tokenizer.add_bos() ? tokenizer.bos() : -1,
+                          max_chunks_.value_or(SIZE_MAX));
     }
     return workload;
 }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class ScoringOptions {
     /// The model, texts and probes: what no result may overwrite.
     std::vector<std::string> inputs(const std::string& model) const;
     uint32_t n_ctx() const { return n_ctx_; }
+    /// Of each text; none: all.
+    std::optional<size_t> max_chunks() const { return max_chunks_; }
     const std::vector<std::string>& texts() const { return texts_; }
     const std::vector<std::string>& probes() const { return probes_; }
 
@@ -38,7 +41,7 @@ class ScoringOptions {
     std::vector<std::string> texts_;
     std::vector<std::string> probes_;
     uint32_t n_ctx_ = 256;
-    size_t max_chunks_ = SIZE_MAX;
+    std::optional<size_t> max_chunks_;
     std::string memory_ = "1G";
 };
 

@@ -18,6 +18,7 @@
 #include "cli/lab_options.h"
 #include "cli/numbers.h"
 #include "cli/options.h"
+#include "cli/trial_options.h"
 #include "lab/fingerprint.h"
 #include "lab/import.h"
 #include "lab/profile.h"
@@ -69,10 +70,9 @@ struct ScanCommand {
     ContextOptions context;
     ScoringOptions scoring;
     ScanOptions options;
-    std::string journal_path;
+    TrialOptions trial;
     std::string report_path;
     std::string json_path;
-    std::string profile_path;
     std::vector<std::string> imports;
     size_t n_rows = 20;
 
@@ -85,73 +85,58 @@ struct ScanCommand {
             fmt::print(stderr, "warning: {}\n", warning);
         }
         const std::vector<std::string> inputs = scoring.inputs(model.model());
-        check_result_file(journal_path, "-o", inputs);
+        trial.check_files(inputs);
         check_result_file(report_path, "--report", inputs);
         check_result_file(json_path, "--report-json", inputs);
-        check_result_file(profile_path, "--profile", inputs);
         load_backends_from_environment();
         const auto opened = open_model(model.model(), context.model_options());
+        const ModelShape& shape = opened->shape();
         const Tokenizer tokenizer = Tokenizer::open(model.model());
         const Workload workload = scoring.workload(tokenizer);
-        const ContextSettings settings = context.settings(opened->shape());
-        Scan scan(opened, workload, scoring.sweep_settings(settings), options);
-        const Fingerprint fingerprint = fingerprint_of(opened->file(), opened->shape());
+        const ContextSettings settings = context.settings(shape);
+        const Fingerprint fingerprint = fingerprint_of(opened->file(), shape);
+        const auto named = trial.settings(scoring, context, settings.cache);
 
-        std::optional<Journal> journal;
-        if (!journal_path.empty()) {
-            const auto named = all_settings(scan, settings);
-            journal.emplace(Journal::open(journal_path, {.command = "scan",
-                                                         .model = fingerprint,
-                                                         .measures = workload.measures(),
-                                                         .data = scoring.sources(workload),
-                                                         .settings = named}));
-        }
-        ScanResult result;
-        {
-            const InterruptGuard interrupt;
-            std::optional<ProgressLine> line;
-            std::string shown;
-            result = scan.run(journal ? &*journal : nullptr,
-                              [&](const std::string& stage, double fraction) {
-                                  if (stage != shown) line.emplace(stage, context.quiet());
-                                  shown = stage;
-                                  line->show(fraction);
-                                  return !interrupt.interrupted();
-                              });
-        }
-        if (!result.complete) {
-            fmt::print(stderr, "interrupted{}\n",
-                       journal ? "; the same command goes on from " + journal_path : "");
-            throw CLI::RuntimeError(interrupted_status);
-        }
-        if (journal) journal->finish({});  // by plan: who finished first is of no interest
+        const Split split = split_workload(workload, trial.validation(), trial.seed());
+        const std::vector<Rung> rungs = halving_rungs(split.selection.size(), options.budget);
+        const Scorer scorer(opened, scoring.sweep_settings(settings));
+        std::optional<Journal> journal = trial.open_journal({.command = "scan",
+                                                             .model = fingerprint,
+                                                             .measures = workload.measures(),
+                                                             .data = scoring.sources(workload),
+                                                             .settings = named});
+        Trials trials(scorer, workload, split, journal ? &*journal : nullptr, steps_of(rungs));
+        options.seed = trial.seed();
+        Scan scan(shape, trials, rungs, options);
+        const ScanResult result = measured(scan);
+        if (!result.complete) end_interrupted(journal);
+        trials.finish();
 
         ReportData data = scan.report(result, settings.cache);
         data.title = "Scan of repeated blocks";
         data.command = fmt::format("{}", fmt::join(command_line(*app), " "));
-        data.settings = all_settings(scan, settings);
-        const ModelShape& shape = opened->shape();
+        data.settings.insert(data.settings.end(), named.begin(), named.end());
         data.model = fmt::format("{}, {}, {} layers, {}",
                                  std::filesystem::path(model.model()).filename().string(),
                                  shape.architecture, shape.n_layer, shape.name);
         print(data, result.rank_measure);
         if (!report_path.empty()) write_text(report_path, report_html(data));
         if (!json_path.empty()) write_text(json_path, report_json(data));
-        if (!profile_path.empty()) save_profile(data, result, fingerprint, workload, settings);
+        if (!trial.profile().empty()) {
+            save_profile(data, result, fingerprint, workload, settings);
+        }
     }
 
-    /// All that decides a score.
-    std::vector<std::pair<std::string, std::string>> all_settings(
-        const Scan& scan, const ContextSettings& settings) const {
-        auto named = scan.settings();
-        const CacheSettings& cache = settings.cache;
-        named.emplace_back("n_ctx", fmt::to_string(scoring.n_ctx()));
-        named.emplace_back("ubatch_size", fmt::to_string(cache.n_ubatch));
-        named.emplace_back("flash_attention", cache.flash_attention ? "yes" : "no");
-        named.emplace_back("cache_type_k", std::string(cache.type_k.name));
-        named.emplace_back("cache_type_v", std::string(cache.type_v.name));
-        named.emplace_back("repack", context.model_options().repack ? "yes" : "no");
-        return named;
+    ScanResult measured(Scan& scan) const {
+        const InterruptGuard interrupt;
+        std::optional<ProgressLine> line;
+        std::string shown;
+        return scan.run([&](const std::string& stage, double fraction) {
+            if (stage != shown) line.emplace(stage, context.quiet());
+            shown = stage;
+            line->show(fraction);
+            return !interrupt.interrupted();
+        });
     }
 
     void print(const ReportData& data, size_t measure) const {
@@ -194,10 +179,10 @@ struct ScanCommand {
         profile.settings = data.settings;
         profile.provenance = provenance_here(command_line(*app), settings.n_threads_batch);
         profile.notes = data.notes;
-        write_profile(profile_path, profile);
+        write_profile(trial.profile(), profile);
         const bool survives = std::ranges::any_of(
             best.scores, [](const ReportScore& s) { return s.survives.value_or(false); });
-        fmt::print("\nprofile of {} in {}{}\n", best.flag, profile_path,
+        fmt::print("\nprofile of {} in {}{}\n", best.flag, trial.profile(),
                    survives ? "" : "; it did not survive the check: its gain may be luck");
     }
 
@@ -248,29 +233,18 @@ void add_scan(CLI::App& app) {
         ->check(CLI::Range(0.001, 1.0))
         ->capture_default_str()
         ->group(group);
-    sub->add_option("--validation", o.validation, "Fraction of the items kept for the final check")
-        ->check(CLI::Range(0.0, 0.9))
-        ->capture_default_str()
-        ->group(group);
+    command->trial.add(*sub, group, "-o,--out,--journal");
     sub->add_option("--winners", o.n_winners, "Best plans that are scored on the kept items")
         ->check(whole_number(1, 10000))
         ->capture_default_str()
         ->group(group);
     sub->add_option("--rank-by", o.rank_by, "Measure to rank by (default: right answers, else nll)")
         ->group(group);
-    sub->add_option("--seed", o.seed, "Of the split, the order of items and the intervals")
-        ->capture_default_str()
-        ->group(group);
     sub->add_option("--top", command->n_rows, "Rows of the table printed")
         ->capture_default_str()
         ->group(group);
-    sub->add_option("-o,--out", command->journal_path,
-                    "Results as they come (JSON lines); the same command goes on from there")
-        ->group(group);
     sub->add_option("--report", command->report_path, "HTML report")->group(group);
     sub->add_option("--report-json", command->json_path, "The report's data as JSON")->group(group);
-    sub->add_option("--profile", command->profile_path, "Profile of the best plan, for --plan")
-        ->group(group);
     sub->add_option("--import", command->imports,
                     "Result files of RYS or llm-circuit-finder (JSON) to show in a report instead; "
                     "MODEL says how many layers their model has")

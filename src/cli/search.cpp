@@ -64,7 +64,7 @@ struct SearchCommand {
             fail("--report {} writes {} too, where the profile goes: give one another name",
                  report_path, trial.profile());
         }
-        check_result_file(trial.profile(), "--profile", scoring.inputs(model.model()));
+        trial.check_files(scoring.inputs(model.model()));
         load_backends_from_environment();
         const auto opened = open_model(model.model(), context.model_options());
         const ModelShape& shape = opened->shape();
@@ -87,7 +87,7 @@ struct SearchCommand {
                                 .model = fingerprint,
                                 .measures = measures,
                                 .data = scoring.sources(workload),
-                                .settings = trial.settings(scoring, settings.cache)});
+                                .settings = trial.settings(scoring, context, settings.cache)});
         const Scorer scorer(opened, scoring.sweep_settings(settings));
         Trials trials(scorer, workload, split_workload(workload, trial.validation(), trial.seed()),
                       journal ? &*journal : nullptr);
@@ -103,7 +103,7 @@ struct SearchCommand {
         const Provenance provenance = provenance_here(command_line(*app), settings.n_threads_batch);
         data.command = provenance.command;
         data.n_layer = shape.n_layer;
-        data.settings = trial.settings(scoring, settings.cache);
+        data.settings = trial.settings(scoring, context, settings.cache);
         add_search_settings(data.settings);
         data.notes = notes_of(*result);
         fmt::print("{}", as_text(*result, data));

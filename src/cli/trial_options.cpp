@@ -9,32 +9,42 @@
 
 namespace pleat::cli {
 
-void TrialOptions::add(CLI::App& app, const std::string& group) {
+void TrialOptions::add(CLI::App& app, const std::string& group, const std::string& journal_flags) {
+    journal_flag_ = journal_flags.substr(0, journal_flags.find(','));
     app.add_option("--validation", validation_,
                    "Fraction of chunks and probes that have no say and check the result; 0 = none")
         ->check(CLI::Range(0.0, 0.9))
         ->capture_default_str()
         ->group(group);
-    app.add_option("--seed", seed_, "Of the split, and of generated questions")
+    app.add_option("--seed", seed_, "Of the split, of generated questions, and of intervals")
         ->capture_default_str()
         ->group(group);
     app.add_option("--profile", profile_, "Write the plan, for --plan of other commands")
         ->group(group);
-    app.add_option("--journal", journal_,
+    app.add_option(journal_flags, journal_,
                    "Scores as they come; the same command goes on from there (default: beside the "
                    "profile, .journal.jsonl)")
         ->group(group);
 }
 
+void TrialOptions::check_files(const std::vector<std::string>& inputs) const {
+    check_result_file(profile_, "--profile", inputs);
+    check_result_file(journal_, journal_flag_, inputs);
+}
+
 TrialOptions::Settings TrialOptions::settings(const ScoringOptions& scoring,
+                                              const ContextOptions& context,
                                               const CacheSettings& cache) const {
+    const std::optional<size_t> chunks = scoring.max_chunks();
     return {{"n_ctx", fmt::to_string(scoring.n_ctx())},
+            {"chunks", chunks ? fmt::to_string(*chunks) : "all"},
             {"validation", fmt::to_string(validation_)},
             {"seed", fmt::to_string(seed_)},
             {"ubatch_size", fmt::to_string(cache.n_ubatch)},
             {"flash_attention", cache.flash_attention ? "yes" : "no"},
             {"cache_type_k", std::string(cache.type_k.name)},
-            {"cache_type_v", std::string(cache.type_v.name)}};
+            {"cache_type_v", std::string(cache.type_v.name)},
+            {"repack", context.model_options().repack ? "yes" : "no"}};
 }
 
 std::optional<Journal> TrialOptions::open_journal(JournalHeader header) const {

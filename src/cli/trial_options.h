@@ -15,12 +15,17 @@
 
 namespace pleat::cli {
 
-/// What calibrate and search share: the items that check a choice, and where results go.
+/// What scan, calibrate and search share: the items that check a choice, and where results go.
 class TrialOptions {
   public:
     using Settings = std::vector<std::pair<std::string, std::string>>;
 
-    void add(CLI::App& app, const std::string& group);
+    /// `journal_flags`: what the flag of the journal is called.
+    void add(CLI::App& app, const std::string& group,
+             const std::string& journal_flags = "--journal");
+
+    /// Throws Error where a result would go over one of the inputs, or cannot be written.
+    void check_files(const std::vector<std::string>& inputs) const;
 
     double validation() const { return validation_; }
     uint64_t seed() const { return seed_; }
@@ -28,7 +33,8 @@ class TrialOptions {
 
     /// All that decides a score. What a command looks for decides which plans are scored, and takes
     /// no part, so that another search may go on from the same journal.
-    Settings settings(const ScoringOptions& scoring, const CacheSettings& cache) const;
+    Settings settings(const ScoringOptions& scoring, const ContextOptions& context,
+                      const CacheSettings& cache) const;
     /// Beside the profile unless a flag says where; none without both.
     std::optional<Journal> open_journal(JournalHeader header) const;
 
@@ -37,6 +43,7 @@ class TrialOptions {
     uint64_t seed_ = 1;
     std::string profile_;
     std::string journal_;
+    std::string journal_flag_;
 };
 
 /// Says that a run was interrupted and how to go on, and ends the command.

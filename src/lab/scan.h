@@ -5,13 +5,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "lab/journal.h"
 #include "lab/report.h"
-#include "lab/scorer.h"
-#include "lab/statistics.h"
-#include "lab/workload.h"
+#include "lab/trials.h"
+#include "plan/cost.h"
+#include "plan/plan.h"
+#include "plan/shape.h"
 
 namespace pleat {
 
@@ -51,13 +52,15 @@ std::vector<Rung> halving_rungs(size_t n_sequences, double budget);
 /// What the rungs cost, as a fraction of scoring all plans on all items.
 double work_of(const std::vector<Rung>& rungs);
 
+/// Where the rungs end, for Trials.
+std::vector<size_t> steps_of(const std::vector<Rung>& rungs);
+
 struct ScanOptions {
     int32_t max_block = 8;
     int32_t stride = 1;
     bool boundary = false;
     double budget = 1.0;
-    double validation = 0.5;  ///< of the sequences
-    uint64_t seed = 1;
+    uint64_t seed = 1;      ///< of the intervals
     size_t n_winners = 10;  ///< re-scored on the validation part
     double alpha = 0.05;    ///< of Holm's correction
     /// The measure that plans are ranked by, as Workload names it; empty: right answers where there
@@ -65,58 +68,56 @@ struct ScanOptions {
     std::string rank_by = {};
 };
 
-/// One block after the scan.
+/// One block after the scan; Trials has its scores.
 struct ScannedPlan {
     ScanBlock block;
-    std::string canonical;
-    std::vector<ItemScores> selection = {};   ///< by measure; fewer items where it stopped early
-    std::vector<ItemScores> validation = {};  ///< winners only
-    size_t rung = 0;                          ///< the last one it took part in
-    size_t n_sequences = 0;                   ///< of the selection part that it has seen
+    LayerPlan plan;
+    size_t rung = 0;  ///< the last one it took part in
 };
 
 struct ScanResult {
     bool complete = true;  ///< false: stopped, to be resumed from the journal
     ScanRange range;
-    std::vector<Measure> measures = {};
     size_t rank_measure = 0;
     std::vector<Rung> rungs = {};
-    Split split = {};
-    ScannedPlan identity = {};
     std::vector<ScannedPlan> plans = {};  ///< best first
 };
 
-/// Scores every block of the range against the identity plan. Results are appended to the journal
-/// as they come, and what it holds already is not computed again.
+/// Scores every block of the range against the identity plan.
 class Scan {
   public:
-    Scan(std::shared_ptr<Model> model, const Workload& workload, SweepSettings settings,
-         ScanOptions options);
+    /// `shape` and `trials` are borrowed; the trials have the steps of `rungs`. Throws Error when
+    /// no measure has the name to rank by, or no block is within the range.
+    Scan(const ModelShape& shape, Trials& trials, std::vector<Rung> rungs, ScanOptions options);
 
-    /// What the scan's results depend on, for the journal.
+    /// What decides which plans are scored on how much, for a report.
     std::vector<std::pair<std::string, std::string>> settings() const;
 
     /// Fraction of the work of a stage ("coarse, rung 1 of 3"); false stops.
     using Progress = std::function<bool(const std::string& stage, double fraction)>;
-    ScanResult run(Journal* journal, const Progress& progress = {});
+    ScanResult run(const Progress& progress = {});
 
     /// The result as rows with costs, differences, intervals and Holm's marks.
     ReportData report(const ScanResult& result, const CacheSettings& cache) const;
 
   private:
-    struct Candidates;
-    bool run_rungs(Candidates& candidates, const std::vector<Rung>& rungs, const std::string& stage,
-                   Journal* journal, const Progress& progress);
-    struct Part;
-    bool score(std::vector<ScannedPlan*> plans, ScannedPlan& identity, const Part& part,
-               Journal* journal, const std::function<bool(double)>& progress);
+    std::optional<std::vector<ScannedPlan>> run_rungs(const std::vector<ScanBlock>& blocks,
+                                                      const std::string& stage,
+                                                      const Progress& progress);
+    bool score_winners(const std::vector<ScannedPlan>& plans, const Progress& progress);
+    double rank_value(const LayerPlan& plan) const;
+    bool ranks_before(double a, double b) const;
+    ReportMeasure report_measure(size_t measure) const;
+    ReportScore report_score(const LayerPlan& plan, size_t measure) const;
+    void mark_survivors(const ScanResult& result, ReportData& data) const;
+    std::vector<std::string> notes(const ScanResult& result) const;
 
-    std::shared_ptr<Model> model_;
-    const Workload& workload_;
-    Scorer scorer_;
+    const ModelShape& shape_;
+    Trials& trials_;
+    std::vector<Rung> rungs_;
     ScanOptions options_;
-    std::vector<size_t> order_;  ///< selection sequences in the order in which rungs take them
-    Split split_;
+    LayerPlan identity_;
+    ScanRange range_;
     size_t rank_measure_ = 0;
 };
 

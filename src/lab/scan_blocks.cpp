@@ -48,6 +48,12 @@ std::vector<Rung> halving_rungs(size_t n_sequences, double budget) {
     return rungs;
 }
 
+std::vector<size_t> steps_of(const std::vector<Rung>& rungs) {
+    std::vector<size_t> steps;
+    for (const Rung& rung : rungs) steps.push_back(rung.n_sequences);
+    return steps;
+}
+
 double work_of(const std::vector<Rung>& rungs) {
     double work = 0.0;
     double plans = 1.0;

@@ -259,8 +259,7 @@ std::string unit_of(const Measure& measure) {
     return share ? "0 to 1" : "nats per token";
 }
 
-Difference difference_of(const ItemScores& plan, const ItemScores& identity) {
-    const PairedDifference d = paired_difference(plan, identity);
+Difference shown(const PairedDifference& d) {
     return {.value = d.mean, .low = d.low, .high = d.high};
 }
 
@@ -393,12 +392,13 @@ ReportData search_report(const SearchResult& result, const Trials& trials,
         const PlanItems* const check = trials.find(plan.plan, TrialPart::validation);
         for (size_t k = 0; k < measures.size(); ++k) {
             const size_t m = measures[k];
+            const auto d = trials.difference(plan.plan, TrialPart::selection, m);
             ReportScore score{.selection = mean_of(own->at(m)),
-                              .difference = difference_of(own->at(m), base->at(m)),
+                              .difference = shown(*d),
                               .survives = survivors[k].at(row.canonical)};
-            if (check != nullptr && base_check != nullptr) {
+            if (const auto checked = trials.difference(plan.plan, TrialPart::validation, m)) {
                 score.validation = mean_of(check->at(m));
-                score.validation_difference = difference_of(check->at(m), base_check->at(m));
+                score.validation_difference = shown(*checked);
             }
             row.scores.push_back(score);
         }

@@ -7,82 +7,148 @@
 #include <utility>
 
 #include "base/error.h"
+#include "lab/random.h"
 
 namespace pleat {
 namespace {
 
-const char* rung_of(TrialPart part) {
+const char* name_of(TrialPart part) {
     return part == TrialPart::selection ? "selection" : "validation";
 }
 
-/// A piece has at least so many sequences, since what runs together is quicker.
-constexpr size_t least_piece = 8;
+/// A piece has about so many sequences at least, since what runs together is quicker.
+constexpr size_t least_piece = 4;
+/// Of what lies between two steps.
 constexpr size_t most_pieces = 8;
-
-std::string piece_rung(TrialPart part, size_t piece, size_t n_pieces) {
-    return fmt::format("{} {} of {}", rung_of(part), piece + 1, n_pieces);
-}
 
 void append(ItemScores& to, const ItemScores& from) {
     to.sum.insert(to.sum.end(), from.sum.begin(), from.sum.end());
     to.weight.insert(to.weight.end(), from.weight.begin(), from.weight.end());
 }
 
-Difference difference_of(const ItemScores& plan, const ItemScores& identity) {
-    const PairedDifference d = paired_difference(plan, identity);
+/// The first `n` items.
+ItemScores first_of(const ItemScores& items, size_t n) {
+    const auto end = static_cast<std::ptrdiff_t>(n);
+    return {.sum = {items.sum.begin(), items.sum.begin() + end},
+            .weight = {items.weight.begin(), items.weight.begin() + end}};
+}
+
+Difference difference_of(const PairedDifference& d) {
     return {.value = d.mean, .low = d.low, .high = d.high};
 }
 
-/// Which part of a source is empty, for the message; empty when none is.
-std::string_view missing_part(bool selection, bool validation, double fraction) {
-    if (!selection && fraction < 1) return "selection";
-    if (!validation && fraction > 0) return "validation";
-    return {};
+/// Moves one of a source's sequences where the hash gave it none.
+void give_one(const Workload& workload, size_t source, std::vector<size_t>& from,
+              std::vector<size_t>& to, std::string_view part) {
+    const auto is_of = [&](size_t i) { return workload.sequences()[i].source == source; };
+    if (std::ranges::any_of(to, is_of)) return;
+    if (std::ranges::count_if(from, is_of) < 2) {
+        fail(
+            "{} has one item, and the {} part needs one, too; use a longer text, a smaller -c, "
+            "more probes, or --validation 0",
+            workload.measures()[workload.first_measure(source)].name, part);
+    }
+    const auto one = std::ranges::find_if(from, is_of);
+    to.insert(std::ranges::upper_bound(to, *one), *one);
+    from.erase(one);
+}
+
+uint64_t hash_of(std::string_view id, uint64_t seed) {
+    uint64_t hash = seed;
+    for (const char c : id) hash = SplitMix64::mix(hash ^ static_cast<unsigned char>(c));
+    return hash;
+}
+
+/// Where pieces end: at every step, and evenly between them.
+std::vector<size_t> piece_ends(std::span<const size_t> steps, size_t n) {
+    std::vector<size_t> ends;
+    size_t begin = 0;
+    const auto cut = [&](size_t end) {
+        if (end <= begin) return;
+        const size_t n_pieces = std::clamp<size_t>((end - begin) / least_piece, 1, most_pieces);
+        for (size_t k = 1; k <= n_pieces; ++k) {
+            ends.push_back(begin + k * (end - begin) / n_pieces);
+        }
+        begin = end;
+    };
+    for (const size_t step : steps) cut(std::min(step, n));
+    cut(n);
+    return ends;
 }
 
 }  // namespace
 
 Split split_workload(const Workload& workload, double fraction, uint64_t seed) {
     Split split = split_items(workload.ids(), fraction, seed);
-    std::set<size_t> in_selection;
-    std::set<size_t> in_validation;
-    for (const size_t i : split.selection) in_selection.insert(workload.sequences()[i].source);
-    for (const size_t i : split.validation) in_validation.insert(workload.sequences()[i].source);
-    for (const ScoredSequence& sequence : workload.sequences()) {
-        const std::string_view missing =
-            missing_part(in_selection.contains(sequence.source),
-                         in_validation.contains(sequence.source), fraction);
-        if (missing.empty()) continue;
-        fail(
-            "no item of {} falls into the {} part: there are too few; a longer text, a smaller -c, "
-            "more probes or another --seed would give it some",
-            workload.measures()[workload.first_measure(sequence.source)].name, missing);
+    std::set<size_t> sources;
+    for (const ScoredSequence& sequence : workload.sequences()) sources.insert(sequence.source);
+    for (const size_t source : sources) {
+        if (fraction > 0) {
+            give_one(workload, source, split.selection, split.validation, "validation");
+        }
+        if (fraction < 1) {
+            give_one(workload, source, split.validation, split.selection, "selection");
+        }
     }
+    std::ranges::stable_sort(split.selection, {},
+                             [&](size_t i) { return hash_of(workload.sequences()[i].id, seed); });
     return split;
 }
 
-Trials::Trials(const Scorer& scorer, const Workload& workload, Split split, Journal* journal)
+Trials::Trials(const Scorer& scorer, const Workload& workload, Split split, Journal* journal,
+               std::span<const size_t> steps)
     : scorer_(scorer),
       workload_(workload),
       split_(std::move(split)),
       journal_(journal),
       measures_(workload.measures()) {
     if (split_.selection.empty()) fail("no items to choose plans by");
+    piece_ends_[TrialPart::selection] = piece_ends(steps, split_.selection.size());
+    piece_ends_[TrialPart::validation] = piece_ends({}, split_.validation.size());
 }
 
-const PlanItems* Trials::find(const JournalKey& key) const {
-    const auto it = items_.find(key);
-    return it == items_.end() ? nullptr : &it->second;
+const std::vector<size_t>& Trials::sequences(TrialPart part) const {
+    return part == TrialPart::selection ? split_.selection : split_.validation;
+}
+
+const Trials::Known* Trials::find(const std::string& plan, TrialPart part) const {
+    const auto it = known_.find({plan, part});
+    return it == known_.end() ? nullptr : &it->second;
 }
 
 const PlanItems* Trials::find(const LayerPlan& plan, TrialPart part) const {
-    return find({.plan = plan.canonical(), .rung = rung_of(part)});
+    const Known* const known = find(plan.canonical(), part);
+    return known == nullptr ? nullptr : &known->items;
 }
 
-const PlanItems* Trials::known_piece(const JournalKey& key) {
-    if (const auto it = pieces_.find(key); it != pieces_.end()) return &it->second;
+std::optional<PairedDifference> Trials::difference(const LayerPlan& plan, TrialPart part,
+                                                   size_t measure,
+                                                   const BootstrapOptions& options) const {
+    return difference(plan.canonical(), part, measure, options);
+}
+
+std::optional<PairedDifference> Trials::difference(const std::string& plan, TrialPart part,
+                                                   size_t measure,
+                                                   const BootstrapOptions& options) const {
+    const Known* const own = find(plan, part);
+    const Known* const identity = find(identity_, part);
+    if (own == nullptr || identity == nullptr || own->items.at(measure).size() == 0) {
+        return std::nullopt;
+    }
+    const ItemScores& items = own->items[measure];
+    return paired_difference(items, first_of(identity->items[measure], items.size()), options);
+}
+
+/// Names the sequences, so that a journal serves runs with other steps as far as they agree.
+std::string Trials::piece_name(TrialPart part, size_t piece) const {
+    const std::vector<size_t>& ends = piece_ends_.at(part);
+    return fmt::format("{} {}..{} of {}", name_of(part), piece == 0 ? 1 : ends[piece - 1] + 1,
+                       ends[piece], sequences(part).size());
+}
+
+std::optional<PlanItems> Trials::from_journal(const JournalKey& key) const {
     const JournalRecord* const record = journal_ == nullptr ? nullptr : journal_->find(key);
-    if (record == nullptr) return nullptr;
+    if (record == nullptr) return std::nullopt;
     PlanItems items;
     for (const Measure& measure : measures_) {
         const auto it = std::ranges::find(record->scores, measure.name,
@@ -93,34 +159,52 @@ const PlanItems* Trials::known_piece(const JournalKey& key) {
         }
         items.push_back(it->second);
     }
-    return &pieces_.emplace(key, std::move(items)).first->second;
+    return items;
 }
 
-/// Scores what is not known of a piece; false when stopped.
-bool Trials::score_piece(const std::vector<LayerPlan>& plans, const std::string& rung,
-                         std::span<const size_t> sequences, const Scorer::Progress& progress) {
-    std::vector<LayerPlan> missing{plans.front()};  // the reference, even where it is known
-    std::vector<JournalKey> keys;
+/// Adds a piece to what is known of plans that have all before it; false when stopped.
+bool Trials::score_piece(const std::vector<LayerPlan>& plans, TrialPart part, size_t piece,
+                         const Scorer::Progress& progress) {
+    const std::string name = piece_name(part, piece);
+    const auto add = [&](const std::string& plan, const PlanItems& items) {
+        Known& known = known_[{plan, part}];
+        known.items.resize(measures_.size());
+        for (size_t m = 0; m < items.size(); ++m) append(known.items[m], items[m]);
+        ++known.n_pieces;
+    };
+    std::vector<LayerPlan> run{plans.front()};            // the reference, even where it is known
+    std::vector<std::pair<size_t, std::string>> missing;  // place in `run`, and canonical plan
     for (size_t i = 0; i < plans.size(); ++i) {
-        JournalKey key{.plan = plans[i].canonical(), .rung = rung};
-        if (known_piece(key) != nullptr) continue;
-        if (i > 0) missing.push_back(plans[i]);
-        keys.push_back(std::move(key));
-    }
-    if (keys.empty()) return true;
-    PlanScores found = scorer_.score(missing, workload_, sequences, progress);
-    if (!found.complete) return false;
-    const size_t first = keys.size() == missing.size() ? 0 : 1;
-    for (size_t i = 0; i < keys.size(); ++i) {
-        PlanItems& items = found.by_plan.at(first + i);
-        if (journal_ != nullptr) {
-            JournalRecord record{.key = keys[i], .scores = {}};
-            for (size_t m = 0; m < measures_.size(); ++m) {
-                record.scores.emplace_back(measures_[m].name, items[m]);
-            }
-            journal_->append(record);
+        const std::string plan = plans[i].canonical();
+        const Known* const known = find(plan, part);
+        if ((known == nullptr ? 0 : known->n_pieces) != piece) continue;
+        if (std::ranges::find(missing, plan, &std::pair<size_t, std::string>::second) !=
+            missing.end()) {
+            continue;
         }
-        pieces_.emplace(keys[i], std::move(items));
+        if (const auto items = from_journal({.plan = plan, .rung = name})) {
+            piece_order_.push_back({.plan = plan, .rung = name});
+            add(plan, *items);
+            continue;
+        }
+        if (i > 0) run.push_back(plans[i]);
+        missing.emplace_back(run.size() - 1, plan);
+    }
+    if (missing.empty()) return true;
+    const std::vector<size_t>& ends = piece_ends_.at(part);
+    const size_t begin = piece == 0 ? 0 : ends[piece - 1];
+    const auto some = std::span(sequences(part)).subspan(begin, ends[piece] - begin);
+    const PlanScores found = scorer_.score(run, workload_, some, progress);
+    if (!found.complete) return false;
+    for (const auto& [place, plan] : missing) {
+        const PlanItems& items = found.by_plan.at(place);
+        JournalRecord record{.key = {.plan = plan, .rung = name}, .scores = {}};
+        for (size_t m = 0; m < measures_.size(); ++m) {
+            record.scores.emplace_back(measures_[m].name, items[m]);
+        }
+        if (journal_ != nullptr) journal_->append(record);
+        piece_order_.push_back(record.key);
+        add(plan, items);
     }
     return true;
 }
@@ -128,69 +212,60 @@ bool Trials::score_piece(const std::vector<LayerPlan>& plans, const std::string&
 std::optional<std::vector<PlanItems>> Trials::score(const std::vector<LayerPlan>& plans,
                                                     TrialPart part,
                                                     const Scorer::Progress& progress) {
-    const std::span<const size_t> sequences =
-        part == TrialPart::selection ? split_.selection : split_.validation;
-    if (sequences.empty()) fail("no items of the {} part to score plans on", rung_of(part));
+    if (sequences(part).empty()) fail("no items of the {} part to score plans on", name_of(part));
+    return score_pieces(piece_ends_.at(part).size(), plans, part, progress);
+}
+
+std::optional<std::vector<PlanItems>> Trials::score_first(size_t n_sequences,
+                                                          const std::vector<LayerPlan>& plans,
+                                                          const Scorer::Progress& progress) {
+    const std::vector<size_t>& ends = piece_ends_.at(TrialPart::selection);
+    const auto end = std::ranges::find(ends, n_sequences);
+    if (end == ends.end()) fail("{} sequences are none of the steps", n_sequences);
+    const auto n_pieces = static_cast<size_t>(end - ends.begin()) + 1;
+    return score_pieces(n_pieces, plans, TrialPart::selection, progress);
+}
+
+std::optional<std::vector<PlanItems>> Trials::score_pieces(size_t n_pieces,
+                                                           const std::vector<LayerPlan>& plans,
+                                                           TrialPart part,
+                                                           const Scorer::Progress& progress) {
     identity_ = plans.front().canonical();
-    std::vector<LayerPlan> fresh;
+    if (part == TrialPart::selection) {
+        for (const LayerPlan& plan : plans) {
+            const std::string name = plan.canonical();
+            if (name == identity_ || find(name, part) != nullptr) continue;
+            if (std::ranges::find(tried_, name) == tried_.end()) tried_.push_back(name);
+        }
+    }
+    size_t first = n_pieces;
     for (const LayerPlan& plan : plans) {
-        if (find(plan, part) == nullptr) fresh.push_back(plan);
+        const Known* const known = find(plan.canonical(), part);
+        first = std::min(first, known == nullptr ? 0 : known->n_pieces);
     }
-    if (!fresh.empty() && fresh.front() != plans.front())
-        fresh.insert(fresh.begin(), plans.front());
-    const size_t n_pieces = std::clamp<size_t>(sequences.size() / least_piece, 1, most_pieces);
-    for (size_t k = 0; !fresh.empty() && k < n_pieces; ++k) {
-        const size_t begin = k * sequences.size() / n_pieces;
-        const size_t end = (k + 1) * sequences.size() / n_pieces;
-        const std::string rung = piece_rung(part, k, n_pieces);
+    for (size_t k = first; k < n_pieces; ++k) {
         const auto piece_progress = [&](double fraction) {
-            const auto done = static_cast<double>(k) + fraction;
-            return !progress || progress(done / static_cast<double>(n_pieces));
+            const auto done = static_cast<double>(k - first) + fraction;
+            return !progress || progress(done / static_cast<double>(n_pieces - first));
         };
-        if (!score_piece(fresh, rung, sequences.subspan(begin, end - begin), piece_progress)) {
-            return std::nullopt;
-        }
-        for (const LayerPlan& plan : fresh) {
-            const JournalKey whole{.plan = plan.canonical(), .rung = rung_of(part)};
-            if (find(whole) != nullptr) continue;
-            piece_order_.push_back({.plan = whole.plan, .rung = rung});
-        }
-    }
-    for (const LayerPlan& plan : fresh) {
-        const JournalKey whole{.plan = plan.canonical(), .rung = rung_of(part)};
-        if (find(whole) != nullptr) continue;
-        PlanItems items(measures_.size());
-        for (size_t k = 0; k < n_pieces; ++k) {
-            const PlanItems& piece =
-                pieces_.at({.plan = whole.plan, .rung = piece_rung(part, k, n_pieces)});
-            for (size_t m = 0; m < items.size(); ++m) append(items[m], piece[m]);
-        }
-        items_.emplace(whole, std::move(items));
-        order_.push_back(whole);
+        if (!score_piece(plans, part, k, piece_progress)) return std::nullopt;
     }
     std::vector<PlanItems> result;
     for (const LayerPlan& plan : plans) result.push_back(*find(plan, part));
     return result;
 }
 
-size_t Trials::n_plans() const {
-    const auto n = std::ranges::count_if(order_, [&](const JournalKey& key) {
-        return key.rung == rung_of(TrialPart::selection) && key.plan != identity_;
-    });
-    return static_cast<size_t>(n);
-}
+size_t Trials::n_plans() const { return tried_.size(); }
 
 std::map<std::string, bool> Trials::survivors(size_t measure, double alpha) const {
-    const JournalKey identity{.plan = identity_, .rung = rung_of(TrialPart::selection)};
     std::vector<std::string> plans;
     std::vector<double> p;
-    for (const JournalKey& key : order_) {
-        if (key.rung != identity.rung || key.plan == identity.plan) continue;
-        plans.push_back(key.plan);
+    for (const std::string& plan : tried_) {
         // The interval is not asked for.
-        p.push_back(paired_difference(find(key)->at(measure), find(identity)->at(measure),
-                                      {.n_resamples = 1})
-                        .p);
+        const auto d = difference(plan, TrialPart::selection, measure, {.n_resamples = 1});
+        if (!d) continue;
+        plans.push_back(plan);
+        p.push_back(d->p);
     }
     const std::vector<bool> survive = holm_survivors(p, alpha);
     std::map<std::string, bool> by_plan;
@@ -199,32 +274,33 @@ std::map<std::string, bool> Trials::survivors(size_t measure, double alpha) cons
 }
 
 std::vector<ProfileMeasure> Trials::profile_measures(const LayerPlan& plan, double alpha) const {
-    const auto items = [&](const std::string& name, TrialPart part) {
-        return find({.plan = name, .rung = rung_of(part)});
+    std::vector<ProfileMeasure> list;
+    const auto items = [&](const std::string& name, TrialPart part, size_t measure) {
+        const Known* const known = find(name, part);
+        const bool any = known != nullptr && known->items[measure].size() > 0;
+        return any ? &known->items[measure] : nullptr;
     };
     const std::string name = plan.canonical();
-    std::vector<ProfileMeasure> list;
     for (size_t m = 0; m < measures_.size(); ++m) {
         ProfileMeasure it{.measure = measures_[m], .data = {}};
-        const PlanItems* const own = items(name, TrialPart::selection);
-        const PlanItems* const base = items(identity_, TrialPart::selection);
-        if (own != nullptr && base != nullptr) {
-            it.n_selection = own->at(m).size();
-            it.selection = mean_of(own->at(m));
-            it.identity_selection = mean_of(base->at(m));
-            it.selection_difference = difference_of(own->at(m), base->at(m));
+        if (const auto d = difference(plan, TrialPart::selection, m)) {
+            const ItemScores* const own = items(name, TrialPart::selection, m);
+            it.n_selection = own->size();
+            it.selection = mean_of(*own);
+            it.identity_selection =
+                mean_of(first_of(*items(identity_, TrialPart::selection, m), own->size()));
+            it.selection_difference = difference_of(*d);
             const auto survive = survivors(m, alpha);
             if (const auto found = survive.find(name); found != survive.end()) {
                 it.survives = found->second;
             }
         }
-        const PlanItems* const own_check = items(name, TrialPart::validation);
-        const PlanItems* const base_check = items(identity_, TrialPart::validation);
-        if (own_check != nullptr && base_check != nullptr) {
-            it.n_validation = own_check->at(m).size();
-            it.validation = mean_of(own_check->at(m));
-            it.identity_validation = mean_of(base_check->at(m));
-            it.validation_difference = difference_of(own_check->at(m), base_check->at(m));
+        if (const auto d = difference(plan, TrialPart::validation, m)) {
+            const ItemScores* const own = items(name, TrialPart::validation, m);
+            it.n_validation = own->size();
+            it.validation = mean_of(*own);
+            it.identity_validation = mean_of(*items(identity_, TrialPart::validation, m));
+            it.validation_difference = difference_of(*d);
         }
         list.push_back(std::move(it));
     }

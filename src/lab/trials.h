@@ -22,25 +22,35 @@ using PlanItems = std::vector<ItemScores>;
 /// The items that choose among plans, and those that check the choice.
 enum class TrialPart { selection, validation };
 
-/// Splits a workload's sequences by their ids. Throws Error where a text or a kind of probe would
-/// be left out of a part; with a fraction of 0 there is no validation.
+/// Splits a workload's sequences by their ids; with a fraction of 0 there is no validation. A text
+/// or kind of probe that the hash leaves out of a part gives one of its sequences to it, and throws
+/// Error where it has only one. The selection part comes in an order that the seed decides, so that
+/// its first sequences are a sample of all.
 Split split_workload(const Workload& workload, double fraction, uint64_t seed);
 
 /// The plans that a search tries, scored together and once: what was tried before, or is in the
 /// journal, is not computed again.
 class Trials {
   public:
-    /// All are borrowed; the journal may be null.
-    Trials(const Scorer& scorer, const Workload& workload, Split split, Journal* journal);
+    /// All are borrowed; the journal may be null. `steps`, ascending: of how many sequences of the
+    /// selection part scores may be asked for, beside all.
+    Trials(const Scorer& scorer, const Workload& workload, Split split, Journal* journal,
+           std::span<const size_t> steps = {});
 
     const std::vector<Measure>& measures() const { return measures_; }
     bool has_validation() const { return !split_.validation.empty(); }
+    size_t n_sequences(TrialPart part) const { return sequences(part).size(); }
 
     /// By plan. The first one is the identity plan, which kl and top1 compare with. What is not
     /// known yet is scored together, in pieces of the items, each of which goes to the journal:
     /// what a kill loses is the piece under way. Nothing when `progress` stopped it.
     std::optional<std::vector<PlanItems>> score(const std::vector<LayerPlan>& plans, TrialPart part,
                                                 const Scorer::Progress& progress = {});
+    /// The same on the first sequences of the selection part, as many as one of the steps says.
+    /// Plans that were scored on more have the items of those, too.
+    std::optional<std::vector<PlanItems>> score_first(size_t n_sequences,
+                                                      const std::vector<LayerPlan>& plans,
+                                                      const Scorer::Progress& progress = {});
 
     /// Plans that were scored on the selection part, the identity left out.
     size_t n_plans() const;
@@ -52,15 +62,35 @@ class Trials {
     std::map<std::string, bool> survivors(size_t measure, double alpha = 0.05) const;
     /// Null when the plan was not scored on the part.
     const PlanItems* find(const LayerPlan& plan, TrialPart part) const;
+    /// To the identity plan, on the items that the plan was scored on; nothing where there are
+    /// none.
+    std::optional<PairedDifference> difference(const LayerPlan& plan, TrialPart part,
+                                               size_t measure,
+                                               const BootstrapOptions& options = {}) const;
 
     /// Puts the journal into the order in which plans were asked for.
     void finish();
 
   private:
-    const PlanItems* find(const JournalKey& key) const;
-    const PlanItems* known_piece(const JournalKey& key);
-    bool score_piece(const std::vector<LayerPlan>& plans, const std::string& rung,
-                     std::span<const size_t> sequences, const Scorer::Progress& progress);
+    /// What is known of a plan on a part: the items of the first pieces.
+    struct Known {
+        size_t n_pieces = 0;
+        PlanItems items;
+    };
+
+    const std::vector<size_t>& sequences(TrialPart part) const;
+    const Known* find(const std::string& plan, TrialPart part) const;
+    std::optional<PairedDifference> difference(const std::string& plan, TrialPart part,
+                                               size_t measure,
+                                               const BootstrapOptions& options) const;
+    std::optional<std::vector<PlanItems>> score_pieces(size_t n_pieces,
+                                                       const std::vector<LayerPlan>& plans,
+                                                       TrialPart part,
+                                                       const Scorer::Progress& progress);
+    std::string piece_name(TrialPart part, size_t piece) const;
+    std::optional<PlanItems> from_journal(const JournalKey& key) const;
+    bool score_piece(const std::vector<LayerPlan>& plans, TrialPart part, size_t piece,
+                     const Scorer::Progress& progress);
 
     const Scorer& scorer_;
     const Workload& workload_;
@@ -68,10 +98,10 @@ class Trials {
     Journal* journal_;
     std::vector<Measure> measures_;
     std::string identity_;
-    std::map<JournalKey, PlanItems> pieces_;  ///< by plan and "selection 2 of 3", as in the journal
-    std::map<JournalKey, PlanItems> items_;   ///< by plan and part
+    std::map<TrialPart, std::vector<size_t>> piece_ends_;       ///< in sequences of the part
+    std::map<std::pair<std::string, TrialPart>, Known> known_;  ///< by canonical plan
+    std::vector<std::string> tried_;                            ///< on the selection part
     std::vector<JournalKey> piece_order_;
-    std::vector<JournalKey> order_;
 };
 
 }  // namespace pleat
