@@ -1,0 +1,128 @@
+#include "serve/http_connections.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace pleat {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What a client that has just come, or has just begun to ask, may take before it can be dropped.
+constexpr std::chrono::milliseconds grace{1000};
+constexpr size_t most_refused = 64;
+
+}  // namespace
+
+Connections::~Connections() {
+    drop_all();
+    wait_for_end();
+}
+
+void Connections::start(Socket socket, const Serve& serve) {
+    const std::lock_guard lock(mutex_);
+    if (closing_) return;
+    const auto living = [](const Connection& c) { return !c.done_ && !c.dropped_ && !c.refused_; };
+    const auto refused = [](const Connection& c) { return !c.done_ && c.refused_; };
+    const bool full = static_cast<size_t>(std::ranges::count_if(all_, living)) >= most_;
+    const bool refuse = full && !make_room_locked();
+    if (refuse && std::ranges::count_if(all_, refused) >= static_cast<int>(most_refused)) return;
+
+    Connection& connection = all_.emplace_back();
+    connection.client_ = peer_address(socket.fd());
+    connection.socket_ = std::move(socket);
+    connection.refused_ = refuse;
+    connection.since_ = Clock::now();
+    try {
+        connection.thread_ = std::thread([this, &connection, serve] {
+            serve(connection);
+            const std::lock_guard end(mutex_);
+            connection.socket_.close();
+            connection.done_ = true;
+            ended_.notify_all();
+        });
+    } catch (const std::system_error&) {  // no more threads: as good as full
+        all_.pop_back();
+    }
+}
+
+bool Connections::enter(Connection& connection, ConnectionState state) {
+    const std::lock_guard lock(mutex_);
+    if (connection.dropped_ || (closing_ && state == ConnectionState::idle)) return false;
+    connection.state_ = state;
+    connection.since_ = Clock::now();
+    return true;
+}
+
+void Connections::drop(Connection& connection) {
+    connection.dropped_ = true;
+    if (!connection.done_) ::shutdown(connection.fd(), SHUT_RDWR);
+}
+
+bool Connections::make_room_locked() {
+    const Clock::time_point young = Clock::now() - grace;
+    Connection* victim = nullptr;
+    for (Connection& c : all_) {
+        if (c.done_ || c.dropped_ || c.state_ == ConnectionState::busy) continue;
+        if (c.state_ != ConnectionState::idle && c.since_ > young) continue;
+        if (victim == nullptr ||
+            std::pair(c.state_, c.since_) < std::pair(victim->state_, victim->since_)) {
+            victim = &c;
+        }
+    }
+    if (victim != nullptr) drop(*victim);
+    return victim != nullptr;
+}
+
+bool Connections::make_room() {
+    const std::lock_guard lock(mutex_);
+    return make_room_locked();
+}
+
+void Connections::reap() {
+    std::list<Connection> ended;
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto c = all_.begin(); c != all_.end();) {
+            const auto next = std::next(c);
+            if (c->done_) ended.splice(ended.end(), all_, c);
+            c = next;
+        }
+    }
+    for (Connection& connection : ended) connection.thread_.join();
+}
+
+void Connections::drop_waiting() {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    for (Connection& c : all_) {
+        if (c.state_ == ConnectionState::idle || c.state_ == ConnectionState::fresh) drop(c);
+    }
+}
+
+void Connections::drop_all() {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    for (Connection& connection : all_) drop(connection);
+}
+
+void Connections::wait_for_end() {
+    {
+        std::unique_lock lock(mutex_);
+        ended_.wait(lock, [&] {
+            return std::ranges::all_of(all_, [](const Connection& c) { return c.done_; });
+        });
+    }
+    reap();
+}
+
+size_t Connections::size() const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<size_t>(
+        std::ranges::count_if(all_, [](const Connection& c) { return !c.done_; }));
+}
+
+}  // namespace pleat
