@@ -81,7 +81,7 @@ void SamplingOptions::add_penalties(CLI::App& app) {
 }
 
 void SamplingOptions::add_grammar(CLI::App& app) {
-    CLI::Option* const grammar = app.add_option("--grammar", params_.grammar,
+    CLI::Option* const grammar = app.add_option("--grammar", params_.constraint.text,
                                                 "A grammar (GBNF) that the text has to follow");
     grammar->group(group);
     app.add_option("--grammar-file", grammar_file_, "The same from a file")
@@ -105,7 +105,8 @@ SamplingParams SamplingOptions::params() const {
             params.dry_sequence_breakers.push_back(process_escapes(breaker));
         }
     }
-    if (!grammar_file_.empty()) params.grammar = read_text_file(grammar_file_, "the grammar");
+    if (!grammar_file_.empty())
+        params.constraint.text = read_text_file(grammar_file_, "the grammar");
     return params;
 }
 

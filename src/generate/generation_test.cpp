@@ -158,7 +158,7 @@ TEST(Generation, CountsThePromptForPenalties) {
 
 TEST(Generation, RefusesABadParameterAtOnce) {
     GenerationParams params = greedy();
-    params.sampling.grammar = "root ::= (";
+    params.sampling.constraint.text = "root ::= (";
     EXPECT_THAT(message_of([&] { Generation(params, demo_tokenizer(), {}, much_room); }),
                 HasSubstr("grammar"));
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "text/free_text.h"
 #include "text/grammar.h"
 #include "text/llama_log.h"
 #include "text/utf8_stream.h"
@@ -39,11 +40,16 @@ llama_sampler_ptr make_bias(const SamplingParams& params, const Tokenizer& token
 }
 
 llama_sampler_ptr make_grammar(const SamplingParams& params, const Tokenizer& tokenizer) {
-    if (params.grammar.empty()) return {};
-    check_grammar(params.grammar, params.grammar_root, tokenizer);
+    GrammarConstraint constraint = params.constraint;
+    if (constraint.text.empty()) return {};
+    check_grammar(constraint.text, constraint.root, tokenizer);
+    if (!constraint.triggers.empty()) {
+        constraint = eager_constraint(constraint);
+        check_grammar(constraint.text, constraint.root, tokenizer);
+    }
     const LlamaLog log;
-    llama_sampler_ptr grammar(llama_sampler_init_grammar(tokenizer.vocab(), params.grammar.c_str(),
-                                                         params.grammar_root.c_str()));
+    llama_sampler_ptr grammar(llama_sampler_init_grammar(tokenizer.vocab(), constraint.text.c_str(),
+                                                         constraint.root.c_str()));
     if (!grammar) fail("grammar: {}", log.reason("libllama gives no reason"));
     return grammar;
 }

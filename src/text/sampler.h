@@ -17,7 +17,8 @@ namespace pleat {
 class Sampler {
   public:
     /// The tokenizer must outlive it. Throws Error when a parameter is out of range or the grammar
-    /// is refused.
+    /// or a trigger of it is refused. Triggers are found in the texts of tokens, also of control
+    /// tokens, wherever these begin and end.
     Sampler(const SamplingParams& params, const Tokenizer& tokenizer);
 
     /// Draws from one row of logits, F32 [n_vocab]; minus infinity forbids a token. With a grammar,

@@ -163,7 +163,7 @@ TEST(Sampler, EveryParameterHasAnEffect) {
          [](auto& p) {
              p.logit_bias = {{5, 20.0F}};
          }},
-        {"grammar", [](auto& p) { p.grammar = "root ::= [a-z]*"; }},
+        {"grammar", [](auto& p) { p.constraint.text = "root ::= [a-z]*"; }},
     };
     for (const auto& [name, change] : changes) {
         SamplingParams params = base;
@@ -208,7 +208,7 @@ TEST(SamplerGrammar, LetsOnlyWhatFitsThrough) {
     for (uint32_t seed = 0; seed < 20; ++seed) {
         SCOPED_TRACE(seed);
         Sampler sampler(
-            {.seed = seed, .temp = 2.0F, .grammar = "root ::= [0-9]{3} (\"yes\" | \"no\")"},
+            {.seed = seed, .temp = 2.0F, .constraint = {"root ::= [0-9]{3} (\"yes\" | \"no\")"}},
             demo_tokenizer());
         std::string text;
         for (int i = 0; i < 20; ++i) {
@@ -224,7 +224,7 @@ TEST(SamplerGrammar, LetsOnlyWhatFitsThrough) {
 
 TEST(SamplerGrammar, DrawsAsStockDoes) {  // freely first, then among what fits
     const std::string grammar = "root ::= [a-z ]*";
-    Sampler sampler({.seed = 5, .grammar = grammar}, demo_tokenizer());
+    Sampler sampler({.seed = 5, .constraint = {grammar}}, demo_tokenizer());
     const llama_sampler_ptr by_hand(
         llama_sampler_init_grammar(demo_tokenizer().vocab(), grammar.c_str(), "root"));
     Sampler free({.seed = 5}, demo_tokenizer());
@@ -256,7 +256,7 @@ TEST(SamplerGrammar, DrawsAsStockDoes) {  // freely first, then among what fits
 }
 
 TEST(SamplerGrammar, RefusesAnEndTokenBeforeItIsComplete) {
-    Sampler sampler({.grammar = "root ::= \"ab\""}, demo_tokenizer());
+    Sampler sampler({.constraint = {"root ::= \"ab\""}}, demo_tokenizer());
     const int32_t end = demo_tokenizer().eos();
     EXPECT_FALSE(sampler.fits_grammar(end));
     EXPECT_EQ(message_of([&] { sampler.accept(end); }),
@@ -268,13 +268,13 @@ TEST(SamplerGrammar, RefusesAnEndTokenBeforeItIsComplete) {
 }
 
 TEST(SamplerGrammar, RefusesATokenThatDoesNotFitAndStaysUsable) {
-    Sampler sampler({.grammar = "root ::= \"ab\""}, demo_tokenizer());
+    Sampler sampler({.constraint = {"root ::= \"ab\""}}, demo_tokenizer());
     EXPECT_THAT(message_of([&] { sampler.accept(72); }), HasSubstr("(\"H\") does not fit"));
     EXPECT_NO_THROW(sampler.sample(random_logits(1)));
 }
 
 TEST(SamplerGrammar, IsForgottenByAReset) {
-    Sampler sampler({.grammar = "root ::= \"ab\""}, demo_tokenizer());
+    Sampler sampler({.constraint = {"root ::= \"ab\""}}, demo_tokenizer());
     const auto tokens = demo_tokenizer().tokenize("ab", false, false);
     for (const int32_t token : tokens) sampler.accept(token);
     sampler.reset();
@@ -285,7 +285,7 @@ TEST(SamplerGrammar, LeftByATokenThatOnlySeemedToFitIsAnError) {
     // libllama's test of "ell" is satisfied by e and then the number; its step is not.
     const int32_t ell = demo_tokenizer().tokenize("Hello", false, false)[1];
     ASSERT_EQ(demo_tokenizer().piece(ell, false), "ell");
-    Sampler sampler({.grammar = fmt::format("root ::= \"e\" <[{}]>", ell)}, demo_tokenizer());
+    Sampler sampler({.constraint = {fmt::format("root ::= \"e\" <[{}]>", ell)}}, demo_tokenizer());
     if (!sampler.fits_grammar(ell)) GTEST_SKIP() << "libllama has mended its test";
     EXPECT_THAT(message_of([&] { sampler.accept(ell); }), HasSubstr("leaves the grammar"));
     EXPECT_THAT(message_of([&] { sampler.sample(random_logits(1)); }), HasSubstr("reset"));
@@ -299,16 +299,15 @@ TEST(SamplerGrammar, ThatLeavesNothingIsAnError) {
     for (const int32_t token : demo_tokenizer().tokenize("a", false, false)) {
         logits[static_cast<size_t>(token)] = -inf;
     }
-    Sampler sampler({.ignore_eos = true, .grammar = "root ::= \"a\""}, demo_tokenizer());
+    Sampler sampler({.ignore_eos = true, .constraint = {"root ::= \"a\""}}, demo_tokenizer());
     EXPECT_THAT(message_of([&] { sampler.sample(logits); }), HasSubstr("no token is left"));
-    Sampler complete({.ignore_eos = true, .grammar = "root ::= \"\""}, demo_tokenizer());
+    Sampler complete({.ignore_eos = true, .constraint = {"root ::= \"\""}}, demo_tokenizer());
     EXPECT_THAT(message_of([&] { complete.sample(random_logits(1)); }), HasSubstr("--ignore-eos"));
 }
 
 TEST(SamplerGrammar, ThatIsTooDeepIsAnError) {
-    EXPECT_THAT(message_of([] {
-                    Sampler({.grammar = "root ::= " + std::string(100'000, '(')}, demo_tokenizer());
-                }),
+    const GrammarConstraint deep{"root ::= " + std::string(100'000, '(')};
+    EXPECT_THAT(message_of([&] { Sampler({.constraint = deep}, demo_tokenizer()); }),
                 HasSubstr("parentheses"));
 }
 
@@ -377,7 +376,7 @@ TEST(SamplerAbuse, RefusesLogitsOfAnotherSizeAndTokensThatDoNotExist) {
               "1000 logits for a vocabulary of 1024 tokens");
     EXPECT_THAT(message_of([&] { sampler.accept(1024); }), HasSubstr("token 1024 is not in"));
     EXPECT_THAT(message_of([&] { sampler.accept_prompt(-1); }), HasSubstr("token -1 is not in"));
-    EXPECT_FALSE(Sampler({.grammar = "root ::= \"a\""}, demo_tokenizer()).fits_grammar(5000));
+    EXPECT_FALSE(Sampler({.constraint = {"root ::= \"a\""}}, demo_tokenizer()).fits_grammar(5000));
 }
 
 TEST(SamplerProperty, RandomParametersNeverBreakIt) {

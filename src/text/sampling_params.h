@@ -76,8 +76,7 @@ struct SamplingParams {
         SamplerKind::min_p,     SamplerKind::xtc,   SamplerKind::temperature};
     std::vector<LogitBias> logit_bias{};
     bool ignore_eos = false;  ///< no token that would end the text is ever drawn
-    std::string grammar{};    ///< GBNF; empty: none
-    std::string grammar_root = "root";
+    GrammarConstraint constraint{};
 
     bool operator==(const SamplingParams&) const = default;
 };
