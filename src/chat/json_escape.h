@@ -22,7 +22,7 @@ inline void append_escaped(std::string& json, char byte) {
     }
 }
 
-inline std::string json_string(std::string_view text) {
+inline std::string json_quoted(std::string_view text) {
     std::string json = "\"";
     for (const char c : text) append_escaped(json, c);
     return json + '"';

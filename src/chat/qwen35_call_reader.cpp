@@ -81,7 +81,7 @@ class Qwen35CallReader : public CallReader {
         if (c != '>') return letter(c);
         if (held_.empty() || !keys_.insert(held_).second) return Status::bad;
         arguments_ += keys_.size() == 1 ? "{" : ", ";
-        arguments_ += json_string(held_) + ": ";
+        arguments_ += json_quoted(held_) + ": ";
         is_text_ = std::ranges::any_of(syntax_.text_parameters, [&](const auto& parameter) {
             return parameter.first == name_ && parameter.second == held_;
         });
@@ -120,7 +120,7 @@ class Qwen35CallReader : public CallReader {
         if (is_text_) {
             arguments_ += '"';
         } else {
-            arguments_ += nlohmann::json::accept(value_) ? value_ : json_string(value_);
+            arguments_ += nlohmann::json::accept(value_) ? value_ : json_quoted(value_);
         }
         return enter(Part::parameters);
     }
