@@ -32,6 +32,14 @@ constexpr std::array short_names{
     ShortName{"-ts", "--tensor-split"},  ShortName{"-mg", "--main-gpu"},
     ShortName{"-dev", "--device"},       ShortName{"-sys", "--system-prompt"},
     ShortName{"-sp", "--special"},       ShortName{"-sysf", "--system-prompt-file"},
+    ShortName{"-to", "--timeout"},       ShortName{"-sps", "--slot-prompt-similarity"},
+    ShortName{"-rea", "--reasoning"},    ShortName{"-ctxcp", "--ctx-checkpoints"},
+    ShortName{"-cb", "--cont-batching"}, ShortName{"-nocb", "--no-cont-batching"},
+    ShortName{"-kvu", "--kv-unified"},   ShortName{"-no-kvu", "--no-kv-unified"},
+    ShortName{"-cram", "--cache-ram"},   ShortName{"-jf", "--json-schema-file"},
+    ShortName{"-mm", "--mmproj"},        ShortName{"-md", "--model-draft"},
+    ShortName{"-hf", "--hf-repo"},       ShortName{"-mu", "--model-url"},
+    ShortName{"-lm", "--load-mode"},
 };
 
 const CacheType& cache_type_of_flag(std::string_view flag, const std::string& name) {
@@ -101,6 +109,12 @@ void PlanOptions::add(CLI::App& app) {
     app.add_flag("--strict-profile", strict_profile_,
                  "Refuse a profile that was made for other weights of the same shape")
         ->group("Layer plan");
+}
+
+bool PlanOptions::given() const {
+    return file_ || !flags_.repeat_layers.empty() || !flags_.layers.empty() ||
+           !flags_.skip_layers.empty() || !flags_.drop_attention.empty() ||
+           !flags_.drop_ffn.empty();
 }
 
 LayerPlan PlanOptions::resolve(const Model& model) const {

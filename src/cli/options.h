@@ -38,6 +38,8 @@ class ModelArgument {
 class PlanOptions {
   public:
     void add(CLI::App& app);
+    /// Whether any of them was given, be it for the identity.
+    bool given() const;
     /// Parses the flags and resolves them against the model. Throws Error; a profile that was made
     /// for other weights of the model's shape is a warning on stderr, or an Error when strict.
     LayerPlan resolve(const Model& model) const;
@@ -54,6 +56,7 @@ class PlanOptions {
 /// Context, threads, cache types, as llama.cpp names them.
 class ContextOptions {
   public:
+    explicit ContextOptions(uint32_t default_n_ubatch = 512) : n_ubatch_(default_n_ubatch) {}
     void add(CLI::App& app, bool with_context_size = true);
     /// Settings for a model; n_ctx is min(the model's, 4096) unless -c says otherwise.
     ContextSettings settings(const ModelShape& shape) const;
@@ -67,7 +70,7 @@ class ContextOptions {
   private:
     int64_t n_ctx_ = -1;
     uint32_t n_batch_ = 2048;
-    uint32_t n_ubatch_ = 512;
+    uint32_t n_ubatch_;
     int n_threads_ = 0;
     int n_threads_batch_ = 0;
     std::string flash_attention_ = "auto";

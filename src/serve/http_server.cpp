@@ -32,6 +32,7 @@ struct Exchange {
     HttpStream& stream;
     HttpHeaders cors_headers = {};
     int status = 0;
+    std::string body = {};  ///< for the log
 };
 thread_local Exchange* exchange = nullptr;
 
@@ -93,6 +94,7 @@ class HttpServer::Impl : private httplib::Server {
         const auto guarded = [this, handler = std::move(handler)](const httplib::Request& request,
                                                                   httplib::Response& response) {
             connections_.enter(exchange->connection, ConnectionState::busy);
+            if (settings_.log_bodies) exchange->body = request.body;
             try {
                 handler(request, response);
             } catch (...) {
@@ -260,7 +262,8 @@ class HttpServer::Impl : private httplib::Server {
                        .method = head.method,
                        .path = std::string(head.path()),
                        .status = current.status,
-                       .milliseconds = took.count()});
+                       .milliseconds = took.count(),
+                       .body = current.body});
     }
 
     void log_error(const std::string& line) const {

@@ -8,13 +8,14 @@
 
 namespace pleat {
 
-/// One answered request, for a log. Holds nothing of the request's body.
+/// One answered request, for a log.
 struct HttpLogEntry {
     std::string client = {};  ///< address
     std::string method = {};
     std::string path = {};  ///< as sent, without the query
     int status = 0;
     double milliseconds = 0.0;  ///< from the whole head to the last byte of the answer
+    std::string body = {};      ///< of the request, only with log_bodies
 };
 
 /// Who may connect, and how much of this machine one client can hold.
@@ -31,10 +32,11 @@ struct HttpSettings {
     size_t max_body_bytes = size_t{16} << 20;
     size_t max_header_bytes = 32 << 10;
     size_t max_uri_bytes = 8 << 10;
-    std::chrono::milliseconds header_time{10'000};           ///< from a request's first byte
-    std::chrono::milliseconds body_time{60'000};             ///< and one second more per 16 KiB
-    std::chrono::milliseconds idle_time{30'000};             ///< of a connection between requests
-    std::chrono::milliseconds write_time{60'000};            ///< without one byte being taken
+    std::chrono::milliseconds header_time{10'000};  ///< from a request's first byte
+    std::chrono::milliseconds body_time{60'000};    ///< and one second more per 16 KiB
+    std::chrono::milliseconds idle_time{30'000};    ///< of a connection between requests
+    std::chrono::milliseconds write_time{60'000};   ///< without one byte being taken
+    bool log_bodies = false;
     std::function<void(const HttpLogEntry&)> log = {};       ///< called from many threads
     std::function<void(const std::string&)> log_error = {};  ///< one line; likewise
 };

@@ -50,6 +50,12 @@ PleatProcess::~PleatProcess() {
 
 void PleatProcess::send(int signal) const { ::kill(child_, signal); }
 
+bool PleatProcess::ended() const {
+    siginfo_t info{};
+    const int flags = WEXITED | WNOHANG | WNOWAIT;
+    return ::waitid(P_PID, static_cast<id_t>(child_), &info, flags) == 0 && info.si_pid == child_;
+}
+
 ToolRun PleatProcess::wait() {
     int status = 0;
     while (::waitpid(child_, &status, 0) < 0) {

@@ -22,6 +22,9 @@ class PleatProcess {
 
     /// What it has written so far.
     std::string out() const { return read_bytes(out_.path()); }
+    std::string err() const { return read_bytes(err_.path()); }
+    /// Whether it has ended; wait() still has to be called.
+    bool ended() const;
     void send(int signal) const;
     /// Waits for its end; once.
     ToolRun wait();

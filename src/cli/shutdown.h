@@ -1,0 +1,30 @@
+#pragma once
+
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include "serve/http_socket.h"
+
+namespace pleat::cli {
+
+/// While it lives, the first SIGTERM or SIGINT (Ctrl-C) calls `on_signal` on a thread of its own,
+/// and a second one ends the process at once. Where a signal was ignored, as SIGINT under nohup, it
+/// stays so. One at a time.
+class ShutdownSignals {
+  public:
+    explicit ShutdownSignals(std::function<void()> on_signal);
+    ~ShutdownSignals();
+    ShutdownSignals(const ShutdownSignals&) = delete;
+    ShutdownSignals& operator=(const ShutdownSignals&) = delete;
+
+    bool seen() const;
+
+  private:
+    std::pair<Socket, Socket> pipe_;
+    struct sigaction before_term_ {};
+    struct sigaction before_int_ {};
+    std::thread thread_;
+};
+
+}  // namespace pleat::cli
