@@ -1,0 +1,164 @@
+// /completion and /v1/completions.
+#include <httplib.h>
+
+#include <utility>
+
+#include "serve/api_state.h"
+#include "serve/completion_response.h"
+#include "serve/constraint_fields.h"
+#include "serve/event_stream.h"
+#include "serve/prompt_field.h"
+#include "serve/refused_fields.h"
+#include "serve/text_completion_response.h"
+
+namespace pleat {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Completion {
+    GenerationRequest request;
+    std::vector<std::vector<int32_t>> prompts;
+    bool several = false;  ///< llama-server then answers with a list
+};
+
+Completion read_completion(const ApiState& state, const Fields& fields, Endpoint endpoint) {
+    check_refused_fields(fields, endpoint);
+    const RequestContext context = state.context();
+    Completion completion{.request = generation_request(fields, context), .prompts = {}};
+    completion.request.generation.sampling.constraint.text = constraint_fields(fields);
+    // OpenAI's number: 0 is the drawn token's alone.
+    const auto logprobs = fields.integer("logprobs", 0, context.limits.top_logprobs);
+    if (logprobs && completion.request.n_probs < 0) {
+        const bool wanted = endpoint == Endpoint::text_completion || *logprobs > 0;
+        completion.request.n_probs = wanted ? static_cast<int>(*logprobs) : -1;
+    }
+    const ordered_json* const prompt = fields.find("prompt");
+    if (prompt == nullptr) refuse_field(fields.param("prompt"), "is missing");
+    completion.prompts =
+        prompt_field(*prompt, fields.param("prompt"), context.tokenizer, context.limits);
+    completion.several = has_several_prompts(*prompt) || completion.request.n > 1;
+    return completion;
+}
+
+/// The stream of /completion: every event of a job becomes one, the last two.
+class CompletionStream {
+  public:
+    CompletionStream(GenerationRequest request, const Tokenizer& tokenizer, AnswerHead head,
+                     size_t n_jobs)
+        : request_(std::move(request)),
+          response_(request_, tokenizer, std::move(head)),
+          texts_(n_jobs),
+          n_tokens_(n_jobs) {}
+    CompletionStream(const CompletionStream&) = delete;
+    CompletionStream& operator=(const CompletionStream&) = delete;
+
+    std::string event(const JobGroup::Event& it, const Job& job) {
+        std::string text;
+        texts_[it.index] += it.event.text;
+        n_tokens_[it.index] += it.event.tokens.size();
+        if (!it.event.text.empty() || !it.event.tokens.empty()) {
+            text =
+                event_text(response_.part(it.index, job.request(), it.event, n_tokens_[it.index]));
+        }
+        if (it.event.last) {
+            const Answer answer{.text = texts_[it.index], .result = job.result()};
+            text += event_text(response_.whole(it.index, job.request(), answer));
+        }
+        return text;
+    }
+
+  private:
+    const GenerationRequest request_;
+    const CompletionResponse response_;
+    std::vector<std::string> texts_;
+    std::vector<size_t> n_tokens_;
+};
+
+/// The stream of /v1/completions.
+class TextCompletionStream {
+  public:
+    TextCompletionStream(GenerationRequest request, const Tokenizer& tokenizer, AnswerHead head,
+                         size_t n_jobs)
+        : request_(std::move(request)),
+          response_(request_, tokenizer, std::move(head)),
+          offsets_(n_jobs) {}
+    TextCompletionStream(const TextCompletionStream&) = delete;
+    TextCompletionStream& operator=(const TextCompletionStream&) = delete;
+
+    std::string event(const JobGroup::Event& it, const Job& job) {
+        std::string text;
+        const bool tokens = request_.n_probs >= 0 && !it.event.tokens.empty();
+        if (!it.event.text.empty() || tokens) {
+            text = event_text(response_.part(it.index, it.event, offsets_[it.index]));
+        }
+        if (it.event.last) text += event_text(response_.end(it.index, job.result()));
+        return text;
+    }
+
+    std::string end(const std::vector<JobTimings>& timings) const {
+        return (request_.include_usage ? event_text(response_.usage(timings)) : std::string()) +
+               "data: [DONE]\n\n";
+    }
+
+  private:
+    const GenerationRequest request_;
+    const TextCompletionResponse response_;
+    std::vector<size_t> offsets_;
+};
+
+}  // namespace
+
+void answer_completion(ApiState& state, const Fields& fields, const httplib::Request& request,
+                       httplib::Response& response) {
+    Completion it = read_completion(state, fields, Endpoint::completion);
+    const std::shared_ptr<JobGroup> group = state.submit(it.request, it.prompts);
+    AnswerHead head = state.head(it.request.variant, "cmpl-");
+    if (it.request.stream) {
+        const auto stream = std::make_shared<CompletionStream>(
+            std::move(it.request), state.tokenizer, std::move(head), group->size());
+        stream_answers(response, group,
+                       {.event = [stream](const auto& event,
+                                          const Job& job) { return stream->event(event, job); },
+                        .end =
+                            [&state, group = group.get()] {
+                                state.note_lengths(*group);
+                                return std::string();
+                            }});
+        return;
+    }
+    const std::vector<Answer> answers = wait_for_answers(*group, request);
+    state.note_lengths(*group);
+    const CompletionResponse form(it.request, state.tokenizer, std::move(head));
+    ordered_json list = ordered_json::array();
+    for (size_t i = 0; i < answers.size(); ++i) {
+        list.push_back(form.whole(i, group->job(i).request(), answers[i]));
+    }
+    answer_json(response, it.several ? list : list.at(0));
+}
+
+void answer_text_completion(ApiState& state, const Fields& fields, const httplib::Request& request,
+                            httplib::Response& response) {
+    Completion it = read_completion(state, fields, Endpoint::text_completion);
+    const std::shared_ptr<JobGroup> group = state.submit(it.request, it.prompts);
+    AnswerHead head = state.head(it.request.variant, "cmpl-");
+    if (it.request.stream) {
+        const auto stream = std::make_shared<TextCompletionStream>(
+            std::move(it.request), state.tokenizer, std::move(head), group->size());
+        stream_answers(response, group,
+                       {.event = [stream](const auto& event,
+                                          const Job& job) { return stream->event(event, job); },
+                        .end =
+                            [&state, stream, group = group.get()] {
+                                state.note_lengths(*group);
+                                return stream->end(group->timings());
+                            }});
+        return;
+    }
+    const std::vector<Answer> answers = wait_for_answers(*group, request);
+    state.note_lengths(*group);
+    const TextCompletionResponse form(it.request, state.tokenizer, std::move(head));
+    answer_json(response, form.whole(answers));
+}
+
+}  // namespace pleat

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "serve/request_fields.h"
+
+namespace pleat {
+
+/// What the answer must look like, as GBNF; empty: anything. From one of `grammar` (GBNF),
+/// `json_schema`, and `response_format` (text, json_object with or without a schema, json_schema).
+/// Throws RequestError (400) that names the field: two of them at once, an unknown type, a schema
+/// that is not supported.
+std::string constraint_fields(const Fields& fields);
+
+}  // namespace pleat

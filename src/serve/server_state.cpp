@@ -1,0 +1,106 @@
+#include "serve/server_state.h"
+
+#include <limits>
+
+#include "text/utf8_stream.h"
+
+namespace pleat {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string token_text(const Tokenizer& tokenizer, int32_t token) {
+    return token == Tokenizer::no_token ? std::string() : to_utf8(tokenizer.piece(token, true));
+}
+
+ordered_json piece_json(const std::string& piece) {
+    if (is_utf8(piece)) return piece;
+    ordered_json bytes = ordered_json::array();
+    for (const char c : piece) bytes.push_back(static_cast<unsigned char>(c));
+    return bytes;
+}
+
+}  // namespace
+
+ordered_json props_json(const PropsInput& input, const Engine& engine, const ServedModels& models,
+                        const Tokenizer& tokenizer) {
+    GenerationParams defaults{.sampling = input.sampling, .n_predict = input.n_predict};
+    ordered_json variants = ordered_json::array();
+    for (size_t i = 0; i < engine.n_variants(); ++i) {
+        const LayerPlan& plan = engine.context(i).plan();
+        variants.push_back(
+            {{"name", models.name(i)}, {"plan", plan.canonical()}, {"plan_hash", plan.hash()}});
+    }
+    const Model& model = engine.context(0).model();
+    ordered_json meta = model_json(models.name(0), engine.context(0), engine.n_ctx(), 0)["meta"];
+    return {{"default_generation_settings",
+             {{"params", generation_settings_json(defaults, 0, false)}, {"n_ctx", engine.n_ctx()}}},
+            {"total_slots", engine.slots().size()},
+            {"model_alias", models.name(0)},
+            {"model_ftype", meta["ftype"]},
+            {"model_path", to_utf8(input.model_path)},
+            {"modalities", {{"vision", false}, {"audio", false}}},
+            {"endpoint_slots", input.slots},
+            {"endpoint_props", false},
+            {"endpoint_metrics", input.metrics},
+            {"chat_template", to_utf8(input.chat_template)},
+            {"tool_form", input.tool_form},
+            {"bos_token", token_text(tokenizer, tokenizer.bos())},
+            {"eos_token", token_text(tokenizer, tokenizer.eos())},
+            {"build_info", "pleat-" + input.version},
+            {"is_sleeping", false},
+            {"n_layer", model.hparams().n_layer},
+            {"pooling", pooling_name(engine.pooling())},
+            {"variants", std::move(variants)}};
+}
+
+ordered_json slots_json(const std::vector<SlotState>& slots, const ServedModels& models,
+                        uint32_t n_ctx) {
+    ordered_json list = ordered_json::array();
+    for (const SlotState& slot : slots) {
+        list.push_back(
+            {{"id", slot.id},
+             {"model", models.name(slot.variant)},
+             {"n_ctx", n_ctx},
+             {"speculative", false},
+             {"is_processing", slot.busy},
+             {"n_prompt_tokens", slot.n_prompt},
+             {"n_prompt_tokens_processed", slot.n_prompt_done},
+             {"n_prompt_tokens_cache", slot.n_cached},
+             {"next_token",
+              {{{"has_next_token", slot.busy && !slot.prompt}, {"n_decoded", slot.n_decoded}}}}});
+    }
+    return list;
+}
+
+ordered_json tokenize_json(const Fields& fields, const Tokenizer& tokenizer) {
+    // llama-server answers nothing with nothing.
+    const std::string content = fields.text("content").value_or("");
+    const bool special = fields.boolean("parse_special", true);
+    const std::vector<int32_t> tokens =
+        tokenizer.tokenize(content, fields.boolean("add_special", false), special);
+    const bool pieces = fields.boolean("with_pieces", false);
+    ordered_json list = ordered_json::array();
+    for (const int32_t token : tokens) {
+        if (pieces) {
+            list.push_back({{"id", token}, {"piece", piece_json(tokenizer.piece(token, true))}});
+        } else {
+            list.push_back(token);
+        }
+    }
+    return {{"tokens", std::move(list)}};
+}
+
+ordered_json detokenize_json(const Fields& fields, const Tokenizer& tokenizer) {
+    std::vector<int32_t> tokens;
+    if (const ordered_json* const list = fields.find("tokens")) {
+        const std::string param = fields.param("tokens");
+        for (const ordered_json& element : as_array(*list, param, SIZE_MAX)) {
+            tokens.push_back(
+                static_cast<int32_t>(as_integer(element, param, 0, tokenizer.n_vocab() - 1)));
+        }
+    }
+    return {{"content", to_utf8(tokenizer.detokenize(tokens, true))}};
+}
+
+}  // namespace pleat
