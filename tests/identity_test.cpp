@@ -248,9 +248,15 @@ TEST(Identity, HiddenStatesAfterTheFinalNormEqualStocksEmbeddings) {
     const Stock stock(file.path());
     StockContext theirs = stock.context({.embeddings = true});
     const auto ours = pleat_context(file.path());
-    const auto batch = stock_batch(random_tokens(5, 40, 512));
-    const StockRows expected = theirs.decode(batch);
-    EXPECT_THAT(pleat_decode(*ours, batch), BitIdenticalTo(expected.logits));
+    const auto tokens = random_tokens(5, 40, 512);
+    const StockRows expected = theirs.decode(stock_batch(tokens));
+    EXPECT_THAT(pleat_decode(*ours, stock_batch(tokens)), BitIdenticalTo(expected.logits));
+    ours->clear();
+    Batch batch;
+    for (const llama_token token : tokens) {
+        batch.push_back({token, static_cast<int32_t>(batch.size()), 0, true});
+    }
+    ASSERT_EQ(ours->decode(batch, Outputs::hidden), DecodeStatus::ok);
     Logits hidden{.n_vocab = ours->n_embd(), .values = {}};
     for (size_t i = 0; i < ours->n_outputs(); ++i) {
         const auto row = ours->hidden(i);

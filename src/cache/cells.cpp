@@ -42,6 +42,7 @@ void Cells::set(std::span<const uint32_t> cells, std::span<const int32_t> positi
         const auto sequence = static_cast<size_t>(sequences[i]);
         sequences_[cells[i]].set(sequence);
         max_positions_[sequence] = std::max(max_positions_[sequence], positions[i]);
+        longest_ = std::max(longest_, positions[i] + 1);
         ++used_;
         used_end_ = std::max(used_end_, cells[i] + 1);
     }
@@ -80,6 +81,26 @@ void Cells::remove(int32_t sequence, int32_t begin, int32_t end) {
     }
     if (first_freed < head_) head_ = first_freed;
     update_max_position(sequence);
+}
+
+bool Cells::can_rewind(int32_t length) const {
+    if (n_swa_ == 0 || length == 0) return true;
+    // Tokens of one sequence go round the cells, so the last size() of them are still there.
+    const int32_t oldest = std::max(0, longest_ - static_cast<int32_t>(size()));
+    return std::max(0, length - static_cast<int32_t>(n_swa_) + 1) >= oldest;
+}
+
+void Cells::rewind(int32_t sequence, int32_t length) {
+    const int32_t longest = length == 0 ? 0 : longest_;
+    clear();
+    const auto n_cells = static_cast<int32_t>(size());
+    // Where a later token has been, the cell is said to hold what it held before: that is outside
+    // of every window from here on, so that nobody looks at it.
+    for (int32_t position = std::max(0, length - n_cells); position < length; ++position) {
+        const auto cell = static_cast<uint32_t>(position % n_cells);
+        set({&cell, 1}, {&position, 1}, {&sequence, 1});
+    }
+    longest_ = longest;
 }
 
 void Cells::share(int32_t from, int32_t to, int32_t begin, int32_t end) {

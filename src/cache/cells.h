@@ -34,6 +34,15 @@ class Cells {
 
     /// Takes positions [begin, end) from a sequence; cells that no sequence holds become empty.
     void remove(int32_t sequence, int32_t begin, int32_t end);
+
+    /// Of the one sequence that these cells hold: is all there that a token at position `length`
+    /// looks back to?
+    bool can_rewind(int32_t length) const;
+    /// Makes these cells what they were when the one sequence they hold had its first `length`
+    /// tokens, so that what follows lies in the same cells as it did then: their order decides
+    /// bits. Only where can_rewind(length).
+    void rewind(int32_t sequence, int32_t length);
+
     /// Lets `to` share what `from` holds of [begin, end).
     void share(int32_t from, int32_t to, int32_t begin, int32_t end);
     void clear();
@@ -78,6 +87,7 @@ class Cells {
     uint32_t head_ = 0;
     uint32_t used_ = 0;
     uint32_t used_end_ = 0;
+    int32_t longest_ = 0;  ///< one past the highest position that was ever set
 };
 
 }  // namespace pleat

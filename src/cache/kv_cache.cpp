@@ -125,15 +125,15 @@ std::optional<Placement> KvCache::place(const Ubatch& ubatch, Undo* undo) {
     if (!tracks_tokens_) return placement;
     const uint32_t n = ubatch.n_stream_tokens();
     for (uint32_t s = 0; s < ubatch.n_streams; ++s) {
-        const auto cells = streams_.at(ubatch.first_stream + s).find(n);
+        const auto cells = streams_.at(ubatch.stream(s)).find(n);
         if (!cells) return std::nullopt;
         placement.cells.insert(placement.cells.end(), cells->begin(), cells->end());
     }
     for (uint32_t s = 0; s < ubatch.n_streams; ++s) {
-        Cells& stream = streams_[ubatch.first_stream + s];
+        Cells& stream = streams_[ubatch.stream(s)];
         const size_t at = static_cast<size_t>(s) * n;
         for (size_t i = at; undo != nullptr && i < at + n; ++i) {
-            const Undo::Cell cell{.stream = ubatch.first_stream + s, .index = placement.cells[i]};
+            const Undo::Cell cell{.stream = ubatch.stream(s), .index = placement.cells[i]};
             if (!stream.holds_same(cell.index, undo->streams[cell.stream])) continue;
             undo->overwritten.push_back(cell);
             for_each_piece(cell, [&](const std::byte* piece, size_t bytes) {
@@ -144,7 +144,8 @@ std::optional<Placement> KvCache::place(const Ubatch& ubatch, Undo* undo) {
                    std::span(ubatch.positions).subspan(at, n),
                    std::span(ubatch.sequences).subspan(at, n));
         const auto padded = static_cast<uint32_t>(round_up(stream.used_end(), n_kv_unit));
-        placement.n_kv = std::max(placement.n_kv, std::min(n_cells_, std::max(n_kv_unit, padded)));
+        placement.n_kv_each.push_back(std::min(n_cells_, std::max(n_kv_unit, padded)));
+        placement.n_kv = std::max(placement.n_kv, placement.n_kv_each.back());
     }
     return placement;
 }

@@ -20,7 +20,8 @@ namespace pleat {
 /// Where the tokens of one ubatch go: cells of their streams, in token order.
 struct Placement {
     std::vector<uint32_t> cells;
-    uint32_t n_kv = 0;  ///< cells the graph looks at, padded as stock pads
+    uint32_t n_kv = 0;                     ///< cells the graph looks at, padded as stock pads
+    std::vector<uint32_t> n_kv_each = {};  ///< the same of each stream; n_kv is the largest
 };
 
 enum class CacheKind { full, window };
@@ -80,6 +81,15 @@ class KvCache {
     }
 
     void remove(int32_t sequence, int32_t begin, int32_t end);
+
+    /// Of a sequence that has its stream to itself: as in Cells.
+    bool can_rewind(int32_t sequence, int32_t length) const {
+        return streams_.at(stream_of(sequence)).can_rewind(length);
+    }
+    void rewind(int32_t sequence, int32_t length) {
+        if (tracks_tokens_) streams_.at(stream_of(sequence)).rewind(sequence, length);
+    }
+
     /// Shares cells within a stream, copies the data between streams (then `to` must be empty and
     /// the range the whole sequence).
     void copy(int32_t from, int32_t to, int32_t begin, int32_t end);

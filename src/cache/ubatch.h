@@ -16,8 +16,10 @@ struct Ubatch {
     std::vector<int32_t> output_rows;  ///< rows of this ubatch whose logits are wanted, ascending
     uint32_t n_streams = 1;            ///< K/V streams taking part, consecutive from first_stream
     uint32_t first_stream = 0;
+    std::vector<uint32_t> streams = {};  ///< those taking part where they lie anywhere; else empty
     uint32_t n_seqs = 1;  ///< of an equal split: sequences taking part, each with as many tokens
 
+    uint32_t stream(uint32_t i) const { return streams.empty() ? first_stream + i : streams[i]; }
     /// The i-th sequence of an equal split.
     int32_t sequence(uint32_t i) const { return sequences[size_t{i} * n_tokens() / n_seqs]; }
     uint32_t n_tokens() const { return static_cast<uint32_t>(tokens.size()); }

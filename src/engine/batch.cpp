@@ -24,7 +24,8 @@ std::vector<Ubatch> split_runs(std::span<const BatchToken> batch, uint32_t n_uba
 }
 
 std::vector<Ubatch> split_equal(std::span<const BatchToken> batch, uint32_t n_ubatch,
-                                bool consecutive) {
+                                UbatchSplit split) {
+    const bool consecutive = split == UbatchSplit::equal_consecutive;
     struct Pending {
         std::vector<size_t> rows;
         size_t next = 0;
@@ -58,6 +59,9 @@ std::vector<Ubatch> split_equal(std::span<const BatchToken> batch, uint32_t n_ub
         if (consecutive) {
             ubatch.first_stream = static_cast<uint32_t>(sequences.front());
             ubatch.n_streams = ubatch.n_seqs;
+        } else if (split == UbatchSplit::equal_streams) {
+            ubatch.streams.assign(sequences.begin(), sequences.end());
+            ubatch.n_streams = ubatch.n_seqs;
         }
         for (const int32_t s : sequences) {
             Pending& p = pending[s];
@@ -79,9 +83,9 @@ std::vector<Ubatch> split_ubatches(std::span<const BatchToken> batch, uint32_t n
         case UbatchSplit::runs:
             return split_runs(batch, n_ubatch);
         case UbatchSplit::equal:
-            return split_equal(batch, n_ubatch, false);
         case UbatchSplit::equal_consecutive:
-            return split_equal(batch, n_ubatch, true);
+        case UbatchSplit::equal_streams:
+            return split_equal(batch, n_ubatch, split);
     }
     return {};
 }

@@ -20,9 +20,10 @@ using Batch = std::vector<BatchToken>;
 
 /// How stock cuts a batch: the cuts decide bits.
 enum class UbatchSplit {
-    runs,              ///< consecutive runs of at most n_ubatch tokens
-    equal,             ///< equal numbers of tokens of several sequences
-    equal_consecutive  ///< the same, of sequences whose ids follow each other: a stream each
+    runs,               ///< consecutive runs of at most n_ubatch tokens
+    equal,              ///< equal numbers of tokens of several sequences
+    equal_consecutive,  ///< the same, of sequences whose ids follow each other: a stream each
+    equal_streams       ///< the same, of any sequences: not stock's, where streams are one view
 };
 
 /// Equal splits take sequences in the order in which the batch first names them.

@@ -55,7 +55,8 @@ Context::Context(std::shared_ptr<Model> model, LayerPlan plan, ContextSettings s
 
     rope_factors_ = rope_factors(*model_, settings_.cache.n_ctx);
     // Recurrent layers take all sequences of a ubatch in step.
-    split_ = full_.n_stream() > 1          ? UbatchSplit::equal_consecutive
+    split_ = full_.n_stream() > 1          ? settings_.attend_apart ? UbatchSplit::equal_streams
+                                                                    : UbatchSplit::equal_consecutive
              : model_->hparams().delta_net ? UbatchSplit::equal
                                            : UbatchSplit::runs;
     // A graph with states runs to its end: half of the layers one ubatch ahead is no place to go on
@@ -69,15 +70,24 @@ Context::~Context() = default;
 void Context::reserve() {
     // The largest shape once, so that decoding never allocates; the outputs grow when asked for.
     const uint32_t n_ubatch = settings_.cache.n_ubatch;
-    const GraphShape largest{.n_tokens = n_ubatch,
-                             .n_outputs = 1,
-                             .n_streams = 1,
-                             .first_stream = 0,
-                             .n_kv_full = full_.empty() ? 0 : full_.n_cells(),
-                             .n_kv_window = window_.empty() ? 0 : window_.n_cells(),
-                             .n_seqs = 1,
-                             .first_state = 0};
-    executor_.reserve(GraphBuilder(*model_, plan_, caches(), rope_factors_, largest).build());
+    const StreamShape all_cells{.stream = 0,
+                                .n_kv_full = full_.empty() ? 0 : full_.n_cells(),
+                                .n_kv_window = window_.empty() ? 0 : window_.n_cells()};
+    const auto reserve_for = [&](uint32_t n_tokens, uint32_t n_streams) {
+        GraphShape shape{.n_tokens = n_tokens,
+                         .n_outputs = n_streams,
+                         .n_streams = n_streams,
+                         .first_stream = 0,
+                         .n_kv_full = all_cells.n_kv_full,
+                         .n_kv_window = all_cells.n_kv_window,
+                         .n_seqs = n_streams,
+                         .first_state = n_streams > 1 ? -1 : 0};
+        if (settings_.attend_apart) shape.apart.assign(n_streams, all_cells);
+        executor_.reserve(GraphBuilder(*model_, plan_, caches(), rope_factors_, shape).build());
+    };
+    const uint32_t n_together = std::min(full_.n_stream(), n_ubatch);
+    if (settings_.attend_apart && n_together > 1) reserve_for(n_together, n_together);
+    reserve_for(n_ubatch, 1);
 }
 
 void Context::check_sequence(int32_t sequence) const {
@@ -118,7 +128,7 @@ DecodeStatus Context::decode(int32_t sequence, std::span<const int32_t> tokens, 
     return decode(batch);
 }
 
-DecodeStatus Context::decode(std::span<const BatchToken> batch) {
+DecodeStatus Context::decode(std::span<const BatchToken> batch, Outputs outputs) {
     check(batch);
     cancelled_ = false;
     n_outputs_ = 0;
@@ -126,8 +136,8 @@ DecodeStatus Context::decode(std::span<const BatchToken> batch) {
     for (size_t i = 0; i < batch.size(); ++i) {
         if (batch[i].output) output_of_row_[i] = static_cast<int32_t>(n_outputs_++);
     }
-    logits_.resize(n_outputs_ * n_vocab());
-    hidden_.resize(n_outputs_ * n_embd());
+    logits_.resize(outputs == Outputs::logits ? n_outputs_ * n_vocab() : 0);
+    hidden_.resize(outputs == Outputs::hidden ? n_outputs_ * n_embd() : 0);
 
     // Known before anything is computed, so that a batch that does not fit leaves no trace. A
     // window cache is sized so that a ubatch always finds room.
@@ -140,8 +150,8 @@ DecodeStatus Context::decode(std::span<const BatchToken> batch) {
     Before before = save_before(batch);
     for (size_t row = 0; row < batch.size(); row += settings_.n_batch) {
         const size_t n = std::min<size_t>(settings_.n_batch, batch.size() - row);
-        const DecodeStatus status =
-            decode_chunk(batch.subspan(row, n), row, before.window ? &*before.window : nullptr);
+        const DecodeStatus status = decode_chunk(batch.subspan(row, n), row, outputs,
+                                                 before.window ? &*before.window : nullptr);
         if (status == DecodeStatus::ok) continue;
         for (const BatchToken& t : batch.first(row + n)) {
             full_.remove(t.sequence, t.position, t.position + 1);
@@ -179,8 +189,25 @@ int32_t Context::first_state(const Ubatch& ubatch) const {
     return ubatch.sequence(0);
 }
 
+/// Where each stream is attended to by itself.
+std::vector<StreamShape> Context::streams_apart(const Ubatch& ubatch, const Placement& full,
+                                                const Placement& window) const {
+    std::vector<StreamShape> streams;
+    for (uint32_t i = 0; settings_.attend_apart && i < ubatch.n_streams; ++i) {
+        streams.push_back({.stream = ubatch.stream(i),
+                           .n_kv_full = full_.empty() ? 0 : full.n_kv_each[i],
+                           .n_kv_window = window_.empty() ? 0 : window.n_kv_each[i]});
+    }
+    return streams;
+}
+
+int Context::n_threads(const Ubatch& ubatch) const {
+    const uint32_t n = settings_.attend_apart ? ubatch.n_stream_tokens() : ubatch.n_tokens();
+    return n == 1 ? settings_.n_threads : settings_.n_threads_batch;
+}
+
 DecodeStatus Context::decode_chunk(std::span<const BatchToken> batch, size_t first_row,
-                                   KvCache::Undo* window_undo) {
+                                   Outputs outputs, KvCache::Undo* window_undo) {
     for (const Ubatch& ubatch : split_ubatches(batch, settings_.cache.n_ubatch, split_)) {
         if (!states_.empty() && cancelled_) return DecodeStatus::cancelled;
         const auto full = full_.place(ubatch);
@@ -195,27 +222,31 @@ DecodeStatus Context::decode_chunk(std::span<const BatchToken> batch, size_t fir
                        .n_kv_full = full_.empty() ? 0 : full->n_kv,
                        .n_kv_window = window_.empty() ? 0 : window->n_kv,
                        .n_seqs = ubatch.n_seqs,
-                       .first_state = first_state(ubatch)});
+                       .first_state = first_state(ubatch),
+                       .apart = streams_apart(ubatch, *full, *window),
+                       .head = outputs == Outputs::logits});
         set_inputs(graph, ubatch);
-        set_kv_inputs(graph.full, full_, kv_input_values(full_, ubatch, *full));
-        set_kv_inputs(graph.window, window_, kv_input_values(window_, ubatch, *window));
-        const int n_threads =
-            ubatch.n_tokens() == 1 ? settings_.n_threads : settings_.n_threads_batch;
-        if (!executor_.compute(graph, n_threads)) return DecodeStatus::cancelled;
-
-        for (size_t i = 0; i < ubatch.output_rows.size(); ++i) {
-            const auto ubatch_row = static_cast<size_t>(ubatch.output_rows[i]);
-            const size_t row = first_row + static_cast<size_t>(ubatch.batch_rows[ubatch_row]);
-            const auto output = static_cast<size_t>(output_of_row_[row]);
-            const size_t logits_bytes = n_vocab() * sizeof(float);
-            ggml_backend_tensor_get(graph.logits, &logits_[output * n_vocab()], i * logits_bytes,
-                                    logits_bytes);
-            const size_t hidden_bytes = n_embd() * sizeof(float);
-            ggml_backend_tensor_get(graph.hidden, &hidden_[output * n_embd()], i * hidden_bytes,
-                                    hidden_bytes);
-        }
+        set_kv_inputs(graph.full, full_,
+                      kv_input_values(full_, ubatch, *full, settings_.attend_apart));
+        set_kv_inputs(graph.window, window_,
+                      kv_input_values(window_, ubatch, *window, settings_.attend_apart));
+        if (!executor_.compute(graph, n_threads(ubatch))) return DecodeStatus::cancelled;
+        take_outputs(graph, ubatch, first_row);
     }
     return DecodeStatus::ok;
+}
+
+void Context::take_outputs(const Graph& graph, const Ubatch& ubatch, size_t first_row) {
+    ggml_tensor* const from = graph.shape.head ? graph.logits : graph.hidden;
+    std::vector<float>& to = graph.shape.head ? logits_ : hidden_;
+    const auto width = static_cast<size_t>(from->ne[0]);
+    for (size_t i = 0; i < ubatch.output_rows.size(); ++i) {
+        const auto ubatch_row = static_cast<size_t>(ubatch.output_rows[i]);
+        const size_t row = first_row + static_cast<size_t>(ubatch.batch_rows[ubatch_row]);
+        const auto output = static_cast<size_t>(output_of_row_[row]);
+        const size_t bytes = width * sizeof(float);
+        ggml_backend_tensor_get(from, &to[output * width], i * bytes, bytes);
+    }
 }
 
 const Graph& Context::graph_for(const GraphShape& shape) {
@@ -230,15 +261,18 @@ const Graph& Context::graph_for(const GraphShape& shape) {
     return *graph_;
 }
 
+void Context::check_output(size_t output, size_t n) const {
+    if (output < std::min(n, n_outputs_)) return;
+    fail("output {} asked for, the last batch had {}", output, std::min(n, n_outputs_));
+}
+
 std::span<const float> Context::logits(size_t output) const {
-    if (output >= n_outputs_)
-        fail("output {} asked for, the last batch had {}", output, n_outputs_);
+    check_output(output, logits_.size() / n_vocab());
     return std::span(logits_).subspan(output * n_vocab(), n_vocab());
 }
 
 std::span<const float> Context::hidden(size_t output) const {
-    if (output >= n_outputs_)
-        fail("output {} asked for, the last batch had {}", output, n_outputs_);
+    check_output(output, hidden_.size() / n_embd());
     return std::span(hidden_).subspan(output * n_embd(), n_embd());
 }
 
@@ -305,6 +339,32 @@ void Context::copy(int32_t from, int32_t to, int32_t end) {
     full_.copy(from, to, 0, end);
     window_.copy(from, to, 0, end);
     states_.copy(from, to);
+}
+
+bool Context::can_rewind(int32_t sequence, int32_t length, const Snapshot* snapshot) const {
+    check_sequence(sequence);
+    if (settings_.cache.n_seq > 1 && full_.n_stream() == 1) return false;
+    if (length < 0 || length > next_position(sequence)) return false;
+    if (!window_.can_rewind(sequence, length)) return false;
+    return states_.empty() || length == 0 || (snapshot != nullptr && snapshot->length == length);
+}
+
+void Context::rewind(int32_t sequence, int32_t length, const Snapshot* snapshot) {
+    if (!can_rewind(sequence, length, snapshot)) {
+        fail("sequence {} cannot be made what it was at {} tokens", sequence, length);
+    }
+    full_.rewind(sequence, length);
+    window_.rewind(sequence, length);
+    if (states_.empty()) return;
+    if (length == 0) {
+        states_.clear(sequence);
+    } else {
+        states_.restore(sequence, snapshot->states);
+    }
+}
+
+Snapshot Context::snapshot(int32_t sequence) const {
+    return {.length = next_position(sequence), .states = states_.save(sequence)};
 }
 
 void Context::clear() {

@@ -30,6 +30,19 @@ struct ContextSettings {
     FlashAttention flash_attention = FlashAttention::automatic;
     int n_threads = 1;        ///< for single-token steps
     int n_threads_batch = 1;  ///< for ubatches of more than one token
+    /// Sequences that share a ubatch attend one by one, each over its own cells and with the
+    /// kernel and threads it would have alone, so that its bits do not depend on the others as far
+    /// as attention goes. Else as stock does: one operation over all of them.
+    bool attend_apart = false;
+};
+
+/// What a decode computes of the tokens that ask for output.
+enum class Outputs : uint8_t { logits, hidden };
+
+/// What rewinding a sequence to its first `length` tokens needs where it has recurrent layers.
+struct Snapshot {
+    int32_t length = 0;
+    std::vector<std::byte> states = {};
 };
 
 enum class [[nodiscard]] DecodeStatus{
@@ -60,7 +73,7 @@ class Context {
     /// Runs a batch. Positions of each sequence continue where it ends (next_position), one by one.
     /// A batch of more than n_batch tokens is cut into several. Throws Error on a token, position
     /// or sequence out of range, and when the backend fails.
-    DecodeStatus decode(std::span<const BatchToken> batch);
+    DecodeStatus decode(std::span<const BatchToken> batch, Outputs outputs = Outputs::logits);
     /// Tokens of one sequence from next_position on; logits of the last one only, or of all.
     DecodeStatus decode(int32_t sequence, std::span<const int32_t> tokens,
                         bool all_outputs = false);
@@ -68,7 +81,8 @@ class Context {
     /// Results of the last decode, by order of the tokens that asked for output.
     size_t n_outputs() const { return n_outputs_; }
     std::span<const float> logits(size_t output) const;  ///< F32 [n_vocab]
-    std::span<const float> hidden(size_t output) const;  ///< F32 [n_embd], after the final norm
+    /// F32 [n_embd], after the final norm; of a decode with Outputs::hidden.
+    std::span<const float> hidden(size_t output) const;
 
     int32_t next_position(int32_t sequence) const;
     /// Takes positions [begin, end) from a sequence; end < 0 means all from begin on. Throws Error
@@ -80,6 +94,17 @@ class Context {
     void copy(int32_t from, int32_t to, int32_t end = -1);
     void clear();
 
+    /// Where a sequence has its cache to itself (not unified, or the only one) it can be made what
+    /// it was at `length` tokens: tokens that follow lie in the same cells, find the same states,
+    /// and give the very bits that they would have given then. Needs a snapshot of that length
+    /// where layers are recurrent; window layers must still hold what lies in front.
+    bool can_rewind(int32_t sequence, int32_t length, const Snapshot* snapshot = nullptr) const;
+    /// Throws Error where that cannot be.
+    void rewind(int32_t sequence, int32_t length, const Snapshot* snapshot = nullptr);
+    /// Of a sequence as it is now.
+    Snapshot snapshot(int32_t sequence) const;
+    bool has_states() const { return !states_.empty(); }
+
     /// Stops a running decode from another thread or a signal handler; the next decode starts anew.
     void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
@@ -90,10 +115,15 @@ class Context {
 
   private:
     void check_sequence(int32_t sequence) const;
+    void check_output(size_t output, size_t n) const;
     void check(std::span<const BatchToken> batch) const;
     bool window_reaches(int32_t sequence, int32_t position) const;
-    DecodeStatus decode_chunk(std::span<const BatchToken> batch, size_t first_row,
+    DecodeStatus decode_chunk(std::span<const BatchToken> batch, size_t first_row, Outputs outputs,
                               KvCache::Undo* window_undo);
+    std::vector<StreamShape> streams_apart(const Ubatch& ubatch, const Placement& full,
+                                           const Placement& window) const;
+    int n_threads(const Ubatch& ubatch) const;
+    void take_outputs(const Graph& graph, const Ubatch& ubatch, size_t first_row);
     const Graph& graph_for(const GraphShape& shape);
     void reserve();
     Caches caches() const { return {.full = full_, .window = window_, .states = states_}; }

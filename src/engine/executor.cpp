@@ -18,6 +18,13 @@ std::mutex& compute_mutex() {
 Executor::Executor() : backends_(make_backends()) {}
 
 void Executor::reserve(const Graph& largest) {
+    if (!scheduler_) make_scheduler(largest);
+    if (!ggml_backend_sched_reserve(scheduler_.get(), largest.nodes)) {
+        fail("cannot allocate the compute buffer for {} tokens", largest.shape.n_tokens);
+    }
+}
+
+void Executor::make_scheduler(const Graph& largest) {
     std::vector<ggml_backend_t> backends;
     std::vector<ggml_backend_buffer_type_t> types;
     for (const ggml_backend_ptr& backend : backends_) {
@@ -27,9 +34,7 @@ void Executor::reserve(const Graph& largest) {
     scheduler_.reset(
         ggml_backend_sched_new(backends.data(), types.data(), static_cast<int>(backends.size()),
                                static_cast<size_t>(ggml_graph_size(largest.nodes)), false, true));
-    if (!scheduler_ || !ggml_backend_sched_reserve(scheduler_.get(), largest.nodes)) {
-        fail("cannot allocate the compute buffer for {} tokens", largest.shape.n_tokens);
-    }
+    if (!scheduler_) fail("cannot make a scheduler for {} tokens", largest.shape.n_tokens);
 }
 
 void Executor::allocate(const Graph& graph) {

@@ -17,7 +17,8 @@ class Executor {
   public:
     Executor();
 
-    /// Allocates the compute buffer for the largest graph that will come. Throws Error.
+    /// Allocates the compute buffer for the largest graph that will come; where it is not clear
+    /// which that is, for several in turn, the one with the most nodes first. Throws Error.
     void reserve(const Graph& largest);
     /// Gives a graph its memory, and takes it from the one before. Throws Error when there is none.
     void allocate(const Graph& graph);
@@ -31,6 +32,8 @@ class Executor {
     uint64_t buffer_bytes() const;
 
   private:
+    void make_scheduler(const Graph& largest);
+
     std::vector<ggml_backend_ptr> backends_;
     ggml_backend_sched_ptr scheduler_;
 };

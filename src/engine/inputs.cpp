@@ -2,16 +2,22 @@
 
 #include <cmath>
 #include <map>
+#include <span>
 #include <vector>
 
 namespace pleat {
 namespace {
 
 template <typename T>
-void set(ggml_tensor* tensor, const std::vector<T>& values) {
+void set(ggml_tensor* tensor, std::span<const T> values) {
     // An input that no node uses has no memory: a plan may run without attention at all.
     if (tensor == nullptr || tensor->buffer == nullptr || values.empty()) return;
-    ggml_backend_tensor_set(tensor, values.data(), 0, values.size() * sizeof(T));
+    ggml_backend_tensor_set(tensor, values.data(), 0, values.size_bytes());
+}
+
+template <typename T>
+void set(ggml_tensor* tensor, const std::vector<T>& values) {
+    set(tensor, std::span(values));
 }
 
 /// Text has the same position in time, height and width; the fourth is 0.
@@ -65,23 +71,29 @@ void set_inputs(const Graph& graph, const Ubatch& ubatch) {
 }
 
 KvInputValues kv_input_values(const KvCache& cache, const Ubatch& ubatch,
-                              const Placement& placement) {
+                              const Placement& placement, bool apart) {
     KvInputValues values;
     if (cache.empty()) return values;
     const uint32_t n_tokens = ubatch.n_tokens();
     const uint32_t n_stream_tokens = ubatch.n_stream_tokens();
     const int64_t n_cells = cache.n_cells();
     const int64_t n_embd_v = cache.n_embd_v();
-    const size_t n_kv = placement.n_kv;
+    const auto n_kv_of = [&](uint32_t stream) {
+        return apart ? placement.n_kv_each[stream] : placement.n_kv;
+    };
+    size_t n_mask = 0;
+    for (uint32_t s = 0; s < ubatch.n_streams; ++s) n_mask += size_t{n_kv_of(s)} * n_stream_tokens;
     const ggml_fp16_t zero = ggml_fp32_to_fp16(0.0F);
     if (cache.flash_attention()) {
-        values.mask16.assign(n_kv * n_tokens, ggml_fp32_to_fp16(-INFINITY));
+        values.mask16.assign(n_mask, ggml_fp32_to_fp16(-INFINITY));
     } else {
-        values.mask32.assign(n_kv * n_tokens, -INFINITY);
+        values.mask32.assign(n_mask, -INFINITY);
         values.v_cells.resize(static_cast<size_t>(n_tokens * n_embd_v));
     }
+    size_t row = 0;
     for (uint32_t i = 0; i < n_tokens; ++i) {
-        const int64_t stream = ubatch.first_stream + i / n_stream_tokens;
+        const int64_t stream = ubatch.stream(i / n_stream_tokens);
+        const uint32_t n_kv = n_kv_of(i / n_stream_tokens);
         const int64_t cell = placement.cells[i];
         values.k_cells.push_back(stream * n_cells + cell);
         if (!cache.flash_attention()) {
@@ -91,7 +103,6 @@ KvInputValues kv_input_values(const KvCache& cache, const Ubatch& ubatch,
             }
         }
         const Cells& cells = cache.stream(static_cast<uint32_t>(stream));
-        const size_t row = i * n_kv;
         for (uint32_t j = 0; j < n_kv; ++j) {
             if (!cells.visible(j, ubatch.sequences[i], ubatch.positions[i])) continue;
             if (cache.flash_attention()) {
@@ -100,6 +111,7 @@ KvInputValues kv_input_values(const KvCache& cache, const Ubatch& ubatch,
                 values.mask32[row + j] = 0.0F;
             }
         }
+        row += n_kv;
     }
     return values;
 }
@@ -110,6 +122,16 @@ void set_kv_inputs(const KvInputs& inputs, const KvCache& cache, const KvInputVa
     set(inputs.v_cells, values.v_cells.empty() ? values.k_cells : values.v_cells);
     set(inputs.mask, values.mask16);
     set(inputs.mask, values.mask32);
+    size_t first = 0;
+    for (const KvView& view : inputs.apart) {
+        const auto n = static_cast<size_t>(ggml_nelements(view.mask));
+        if (cache.flash_attention()) {
+            set(view.mask, std::span(values.mask16).subspan(first, n));
+        } else {
+            set(view.mask, std::span(values.mask32).subspan(first, n));
+        }
+        first += n;
+    }
     if (inputs.rotation_k != nullptr) set(inputs.rotation_k, hadamard(cache.rotation_k()));
     if (inputs.rotation_v != nullptr) set(inputs.rotation_v, hadamard(cache.rotation_v()));
 }

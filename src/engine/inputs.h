@@ -16,12 +16,13 @@ void set_inputs(const Graph& graph, const Ubatch& ubatch);
 struct KvInputValues {
     std::vector<int64_t> k_cells;
     std::vector<int64_t> v_cells;     ///< where V lies transposed; else as k_cells
-    std::vector<ggml_fp16_t> mask16;  ///< with flash attention
+    std::vector<ggml_fp16_t> mask16;  ///< with flash attention; of all views, in their order
     std::vector<float> mask32;        ///< without
 };
 
+/// `apart`: each stream's mask has the cells of that stream alone; else all have n_kv.
 KvInputValues kv_input_values(const KvCache& cache, const Ubatch& ubatch,
-                              const Placement& placement);
+                              const Placement& placement, bool apart = false);
 /// Fills cells to write, mask and rotations.
 void set_kv_inputs(const KvInputs& inputs, const KvCache& cache, const KvInputValues& values);
 

@@ -1,4 +1,5 @@
 #include <array>
+#include <vector>
 
 #include "base/error.h"
 #include "graph/builder.h"
@@ -86,43 +87,37 @@ void GraphBuilder::store(const KvCache& cache, const KvInputs& inputs, const Qkv
     ggml_build_forward_expand(graph_.nodes, v);
 }
 
-ggml_tensor* GraphBuilder::view_k(const KvCache& cache, const KvInputs& inputs, int32_t slot,
+ggml_tensor* GraphBuilder::view_k(const KvCache& cache, const KvView& view, int32_t slot,
                                   int64_t head_dim) {
     ggml_tensor* const k = cache.slot(slot).k;
     const int64_t n_head_kv = k->ne[0] / head_dim;
-    ggml_tensor* const view = ggml_view_4d(
-        c_, k, head_dim, n_head_kv, inputs.n_kv, graph_.shape.n_streams,
-        ggml_row_size(k->type, head_dim), k->nb[1], k->nb[2], graph_.shape.first_stream * k->nb[2]);
-    return ggml_permute(c_, view, 0, 2, 1, 3);
+    ggml_tensor* const cells = ggml_view_4d(c_, k, head_dim, n_head_kv, view.n_kv, view.n_streams,
+                                            ggml_row_size(k->type, head_dim), k->nb[1], k->nb[2],
+                                            view.first_stream * k->nb[2]);
+    return ggml_permute(c_, cells, 0, 2, 1, 3);
 }
 
-ggml_tensor* GraphBuilder::view_v(const KvCache& cache, const KvInputs& inputs, int32_t slot,
+ggml_tensor* GraphBuilder::view_v(const KvCache& cache, const KvView& view, int32_t slot,
                                   int64_t head_dim, int64_t n_head_kv) {
     ggml_tensor* const v = cache.slot(slot).v;
-    const size_t offset = graph_.shape.first_stream * v->nb[2];
-    ggml_tensor* view = nullptr;
+    const size_t offset = view.first_stream * v->nb[2];
+    ggml_tensor* cells = nullptr;
     if (cache.flash_attention()) {
-        view = ggml_view_4d(c_, v, head_dim, n_head_kv, inputs.n_kv, graph_.shape.n_streams,
-                            ggml_row_size(v->type, head_dim), v->nb[1], v->nb[2], offset);
+        cells = ggml_view_4d(c_, v, head_dim, n_head_kv, view.n_kv, view.n_streams,
+                             ggml_row_size(v->type, head_dim), v->nb[1], v->nb[2], offset);
     } else {
         const size_t element = ggml_element_size(v);
         const size_t column = element * static_cast<size_t>(v->ne[1]);
-        view = ggml_view_4d(c_, v, inputs.n_kv, n_head_kv, head_dim, graph_.shape.n_streams,
-                            column * static_cast<size_t>(head_dim), column, v->nb[2], offset);
+        cells = ggml_view_4d(c_, v, view.n_kv, n_head_kv, head_dim, view.n_streams,
+                             column * static_cast<size_t>(head_dim), column, v->nb[2], offset);
     }
-    return ggml_permute(c_, view, 0, 2, 1, 3);
+    return ggml_permute(c_, cells, 0, 2, 1, 3);
 }
 
 ggml_tensor* GraphBuilder::attend(const Qkv& qkv, const Pass& pass, float scale) {
     const bool in_window = caches_.window.has(pass.slot);
     const KvCache& cache = in_window ? caches_.window : caches_.full;
     const KvInputs& inputs = in_window ? graph_.window : graph_.full;
-    const int64_t dim_k = qkv.q->ne[0];
-    const int64_t n_head = qkv.q->ne[1];
-    const int64_t n_tokens = qkv.q->ne[2];
-    const int64_t dim_v = hparams(pass).head_dim_v;
-    const int64_t n_streams = graph_.shape.n_streams;
-
     // On the query and not in the kernel's scale: kernels round the query to the type of the keys,
     // so only this equals a factor in its projection bit for bit.
     ggml_tensor* q = pass.qk_scale == 1.0F ? qkv.q : ggml_scale(c_, qkv.q, pass.qk_scale);
@@ -136,28 +131,63 @@ ggml_tensor* GraphBuilder::attend(const Qkv& qkv, const Pass& pass, float scale)
         store(cache, inputs, rotated, pass.slot);
     }
 
-    ggml_tensor* k = view_k(cache, inputs, pass.slot, dim_k);
-    ggml_tensor* v = view_v(cache, inputs, pass.slot, dim_v, hparams(pass).n_head_kv);
-    q = ggml_view_4d(c_, q, dim_k, n_head, n_tokens / n_streams, n_streams, q->nb[1], q->nb[2],
-                     q->nb[2] * static_cast<size_t>(n_tokens / n_streams), 0);
-    q = ggml_permute(c_, q, 0, 2, 1, 3);
+    std::vector<ggml_tensor*> rows;
+    size_t first_token = 0;
+    for (const KvView& view : views(inputs)) {
+        const auto n_tokens = static_cast<size_t>(view.mask->ne[1]);  // of each stream
+        ggml_tensor* const own =
+            ggml_view_4d(c_, q, q->ne[0], q->ne[1], view.mask->ne[1], view.n_streams, q->nb[1],
+                         q->nb[2], q->nb[2] * n_tokens, q->nb[2] * first_token);
+        rows.push_back(attend_view(cache, view, pass, own, scale));
+        first_token += n_tokens * view.n_streams;
+    }
+    return rotate(joined(rows), inputs.rotation_v);
+}
 
+std::vector<KvView> GraphBuilder::views(const KvInputs& inputs) const {
+    if (!inputs.apart.empty()) return inputs.apart;
+    return {{.first_stream = graph_.shape.first_stream,
+             .n_streams = graph_.shape.n_streams,
+             .n_kv = inputs.n_kv,
+             .mask = inputs.mask}};
+}
+
+/// One after another, in as few copies as a tree makes. The tokens lie in the third dimension,
+/// which is the one that threads share out.
+ggml_tensor* GraphBuilder::joined(std::span<ggml_tensor* const> rows) {
+    if (rows.size() == 1) return rows.front();
+    const size_t half = rows.size() / 2;
+    const auto in_third = [&](ggml_tensor* x) {
+        return ggml_reshape_3d(c_, x, x->ne[0], 1, x->ne[1]);
+    };
+    ggml_tensor* const all = ggml_concat(c_, in_third(joined(rows.first(half))),
+                                         in_third(joined(rows.subspan(half))), 2);
+    return ggml_reshape_2d(c_, all, all->ne[0], all->ne[2]);
+}
+
+/// q: [head_dim, n_head, n_stream_tokens, n_streams]
+ggml_tensor* GraphBuilder::attend_view(const KvCache& cache, const KvView& view, const Pass& pass,
+                                       ggml_tensor* q, float scale) {
+    const int64_t dim_v = hparams(pass).head_dim_v;
+    const int64_t n_head = q->ne[1];
+    const int64_t n_tokens = q->ne[2] * q->ne[3];
+    ggml_tensor* k = view_k(cache, view, pass.slot, q->ne[0]);
+    ggml_tensor* v = view_v(cache, view, pass.slot, dim_v, hparams(pass).n_head_kv);
+    q = ggml_permute(c_, q, 0, 2, 1, 3);
     ggml_tensor* out = nullptr;
     if (cache.flash_attention()) {
         // Stock's kernels see F16 here also when the cache is F32.
         if (k->type == GGML_TYPE_F32) k = ggml_cast(c_, k, GGML_TYPE_F16);
         if (v->type == GGML_TYPE_F32) v = ggml_cast(c_, v, GGML_TYPE_F16);
-        out = ggml_flash_attn_ext(c_, q, k, v, inputs.mask, scale, 0.0F, 0.0F);
+        out = ggml_flash_attn_ext(c_, q, k, v, view.mask, scale, 0.0F, 0.0F);
         ggml_prec_set_acc(out, GGML_PREC_F32);
-        out = ggml_reshape_2d(c_, out, dim_v * n_head, n_tokens);
-    } else {
-        ggml_tensor* scores = ggml_mul_mat(c_, k, q);
-        ggml_prec_set_acc(scores, GGML_PREC_F32);
-        scores = ggml_soft_max_ext(c_, scores, inputs.mask, scale, 0.0F);
-        out = ggml_permute(c_, ggml_mul_mat(c_, v, scores), 0, 2, 1, 3);
-        out = ggml_cont_2d(c_, out, dim_v * n_head, n_tokens);
+        return ggml_reshape_2d(c_, out, dim_v * n_head, n_tokens);
     }
-    return rotate(out, inputs.rotation_v);
+    ggml_tensor* scores = ggml_mul_mat(c_, k, q);
+    ggml_prec_set_acc(scores, GGML_PREC_F32);
+    scores = ggml_soft_max_ext(c_, scores, view.mask, scale, 0.0F);
+    out = ggml_permute(c_, ggml_mul_mat(c_, v, scores), 0, 2, 1, 3);
+    return ggml_cont_2d(c_, out, dim_v * n_head, n_tokens);
 }
 
 }  // namespace pleat

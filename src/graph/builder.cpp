@@ -8,9 +8,14 @@ namespace pleat {
 namespace {
 
 /// Nodes and leaves a graph may have: twice what the hungriest pass has (tests/limits_test.cpp),
-/// since a full graph aborts inside ggml.
-size_t node_capacity(size_t n_pass, const Hparams& hparams) {
-    return 256 + n_pass * (224 + 4 * size_t{hparams.n_expert_used});
+/// since a full graph aborts inside ggml. A stream of its own is 13 tensors more: views of its
+/// tokens, K and V, the attention itself, the joining of its rows with the others'.
+size_t node_capacity(size_t n_pass, size_t n_apart, const Hparams& hparams) {
+    return 256 + 2 * n_apart + n_pass * (224 + 4 * size_t{hparams.n_expert_used} + 26 * n_apart);
+}
+
+ggml_type mask_type(const KvCache& cache) {
+    return cache.flash_attention() ? GGML_TYPE_F16 : GGML_TYPE_F32;
 }
 
 }  // namespace
@@ -41,7 +46,7 @@ ggml_tensor* rope_factors(const Model& model, uint32_t n_ctx) {
 GraphBuilder::GraphBuilder(const Model& model, const LayerPlan& plan, const Caches& caches,
                            ggml_tensor* rope_factors, const GraphShape& shape, size_t n_pass)
     : model_(model), plan_(plan), caches_(caches), rope_factors_(rope_factors) {
-    const size_t capacity = node_capacity(n_pass, model.hparams());
+    const size_t capacity = node_capacity(n_pass, shape.apart.size(), model.hparams());
     graph_.shape = shape;
     graph_.context.reset(ggml_init({.mem_size = capacity * ggml_tensor_overhead() +
                                                 ggml_graph_overhead_custom(capacity, false),
@@ -58,6 +63,8 @@ void GraphBuilder::add_inputs() {
     graph_.output_rows = input(GGML_TYPE_I32, graph_.shape.n_outputs);
     add_kv_inputs(graph_.full, caches_.full, graph_.shape.n_kv_full);
     add_kv_inputs(graph_.window, caches_.window, graph_.shape.n_kv_window);
+    add_masks_apart(graph_.full, caches_.full, &StreamShape::n_kv_full);
+    add_masks_apart(graph_.window, caches_.window, &StreamShape::n_kv_window);
     if (!caches_.states.empty() && graph_.shape.first_state < 0) {
         graph_.state_rows = input(GGML_TYPE_I32, graph_.shape.n_seqs);
         graph_.state_rows_written = input(GGML_TYPE_I64, graph_.shape.n_seqs);
@@ -67,6 +74,10 @@ void GraphBuilder::add_inputs() {
 void GraphBuilder::add_logits(ggml_tensor* hidden) {
     graph_.hidden = arch().final_norm(*this, hidden);
     ggml_set_output(graph_.hidden);
+    if (!graph_.shape.head) {
+        ggml_build_forward_expand(graph_.nodes, graph_.hidden);
+        return;
+    }
     graph_.logits = arch().logits(*this, graph_.hidden);
     ggml_set_output(graph_.logits);
     ggml_build_forward_expand(graph_.nodes, graph_.logits);
@@ -134,11 +145,26 @@ void GraphBuilder::add_kv_inputs(KvInputs& inputs, const KvCache& cache, uint32_
     inputs.k_cells = input(GGML_TYPE_I64, shape.n_tokens);
     const int64_t v_rows = cache.flash_attention() ? 1 : cache.n_embd_v();
     inputs.v_cells = input(GGML_TYPE_I64, shape.n_tokens * v_rows);
-    inputs.mask = input(cache.flash_attention() ? GGML_TYPE_F16 : GGML_TYPE_F32, n_kv,
-                        shape.n_tokens / shape.n_streams, 1, shape.n_streams);
+    if (shape.apart.empty()) {
+        inputs.mask =
+            input(mask_type(cache), n_kv, shape.n_tokens / shape.n_streams, 1, shape.n_streams);
+    }
     const auto rotation = [&](uint32_t n) { return n == 0 ? nullptr : input(GGML_TYPE_F32, n, n); };
     inputs.rotation_k = rotation(cache.rotation_k());
     inputs.rotation_v = rotation(cache.rotation_v());
+}
+
+void GraphBuilder::add_masks_apart(KvInputs& inputs, const KvCache& cache,
+                                   uint32_t StreamShape::*n_kv) {
+    if (cache.empty()) return;
+    const GraphShape& shape = graph_.shape;
+    for (const StreamShape& stream : shape.apart) {
+        inputs.apart.push_back(
+            {.first_stream = stream.stream,
+             .n_streams = 1,
+             .n_kv = stream.*n_kv,
+             .mask = input(mask_type(cache), stream.*n_kv, shape.n_tokens / shape.n_streams)});
+    }
 }
 
 ggml_tensor* GraphBuilder::embed_tokens() {

@@ -3,6 +3,8 @@
 #include <ggml.h>
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "cache/kv_cache.h"
 #include "cache/state_cache.h"
@@ -114,10 +116,14 @@ class GraphBuilder {
     void add_kv_inputs(KvInputs& inputs, const KvCache& cache, uint32_t n_kv);
     ggml_tensor* rotate(ggml_tensor* x, ggml_tensor* rotation);
     void store(const KvCache& cache, const KvInputs& inputs, const Qkv& qkv, int32_t slot);
-    ggml_tensor* view_k(const KvCache& cache, const KvInputs& inputs, int32_t slot,
-                        int64_t head_dim);
-    ggml_tensor* view_v(const KvCache& cache, const KvInputs& inputs, int32_t slot,
-                        int64_t head_dim, int64_t n_head_kv);
+    void add_masks_apart(KvInputs& inputs, const KvCache& cache, uint32_t StreamShape::*n_kv);
+    std::vector<KvView> views(const KvInputs& inputs) const;
+    ggml_tensor* view_k(const KvCache& cache, const KvView& view, int32_t slot, int64_t head_dim);
+    ggml_tensor* view_v(const KvCache& cache, const KvView& view, int32_t slot, int64_t head_dim,
+                        int64_t n_head_kv);
+    ggml_tensor* attend_view(const KvCache& cache, const KvView& view, const Pass& pass,
+                             ggml_tensor* q, float scale);
+    ggml_tensor* joined(std::span<ggml_tensor* const> rows);
     void add_inputs();
     void add_logits(ggml_tensor* hidden);
     ggml_tensor* read_states(ggml_tensor* all);

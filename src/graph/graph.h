@@ -4,8 +4,17 @@
 #include <ggml.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace pleat {
+
+/// A K/V stream that is attended to by itself.
+struct StreamShape {
+    uint32_t stream = 0;
+    uint32_t n_kv_full = 0;
+    uint32_t n_kv_window = 0;
+    bool operator==(const StreamShape&) const = default;
+};
 
 /// What a graph's tensors depend on: two ubatches of equal shape run the same graph.
 struct GraphShape {
@@ -18,7 +27,19 @@ struct GraphShape {
     uint32_t n_seqs = 1;       ///< of an equal split
     /// Row of the first sequence's state when all follow each other; -1 = they lie anywhere.
     int32_t first_state = -1;
+    /// One attention operation for each stream, in the order of their tokens; the stream numbers
+    /// above then say nothing but how many there are. Empty: one operation over all.
+    std::vector<StreamShape> apart = {};
+    bool head = true;  ///< with logits; else it ends at the hidden states
     bool operator==(const GraphShape&) const = default;
+};
+
+/// What one attention operation sees of a cache: consecutive streams.
+struct KvView {
+    uint32_t first_stream = 0;
+    uint32_t n_streams = 1;
+    uint32_t n_kv = 0;
+    ggml_tensor* mask = nullptr;  ///< [n_kv, n_stream_tokens, 1, n_streams], 0 or -inf
 };
 
 /// Inputs for the slots of one cache kind.
@@ -30,6 +51,7 @@ struct KvInputs {
     ggml_tensor* rotation_k = nullptr;  ///< F32 [n, n] Hadamard matrix, quantised K only
     ggml_tensor* rotation_v = nullptr;
     uint32_t n_kv = 0;
+    std::vector<KvView> apart = {};  ///< of GraphShape::apart; then n_kv and mask are not used
 };
 
 /// A built graph. The tensors belong to `context`; their memory to the scheduler that allocated it.
@@ -47,7 +69,7 @@ struct Graph {
     ggml_tensor* state_rows = nullptr;          ///< I32 [n_seqs]: states to read
     ggml_tensor* state_rows_written = nullptr;  ///< I64 [n_seqs]: the same rows, to write
     ggml_tensor* hidden = nullptr;              ///< after the final norm, F32 [n_embd, n_outputs]
-    ggml_tensor* logits = nullptr;              ///< F32 [n_vocab, n_outputs]
+    ggml_tensor* logits = nullptr;              ///< F32 [n_vocab, n_outputs]; null without a head
 };
 
 }  // namespace pleat

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,13 +10,15 @@
 #include <vector>
 
 #include "engine/context.h"
+#include "serve/engine_state.h"
 #include "serve/job.h"
+#include "serve/pooling.h"
 #include "text/tokenizer.h"
 
 namespace pleat {
 
-enum class Pooling : uint8_t { none, mean, cls, last };
-std::string_view pooling_name(Pooling pooling);
+class EngineLoop;
+struct ReadyJob;
 
 /// A plan that is served under a name; variants share the model's weights.
 struct VariantSettings {
@@ -24,40 +27,14 @@ struct VariantSettings {
 };
 
 struct EngineSettings {
-    /// n_seq server slots per variant, n_ctx tokens each. n_ubatch is the size of a prompt's chunks.
+    /// n_seq server slots per variant, n_ctx tokens each. n_ubatch is the size of a prompt's
+    /// chunks.
     ContextSettings context;
-    size_t queue = 256;  ///< jobs that wait; more are refused
-    bool deterministic = false;  ///< decode sequences one by one: bits do not depend on others
-    size_t n_snapshots = 4;      ///< of recurrent states, per slot
+    size_t queue = 256;            ///< jobs that wait; more are refused
+    bool deterministic = false;    ///< decode sequences one by one: bits do not depend on others
+    size_t n_snapshots = 4;        ///< of recurrent states, per slot
     float slot_similarity = 0.1F;  ///< share of the prompt a slot must hold to be preferred
     std::optional<Pooling> pooling = {};  ///< nothing: the file's, else last
-};
-
-struct SlotState {
-    size_t variant = 0;
-    int32_t id = 0;
-    bool busy = false;
-    bool prompt = false;  ///< still at the prompt
-    size_t n_prompt = 0;
-    size_t n_prompt_done = 0;
-    size_t n_decoded = 0;
-    size_t n_cached = 0;  ///< tokens that the slot's cache holds
-};
-
-struct EngineCounters {
-    uint64_t prompt_tokens = 0;  ///< processed, without cached ones
-    uint64_t cached_tokens = 0;
-    uint64_t predicted_tokens = 0;
-    double prompt_seconds = 0.0;  ///< of computing
-    double predicted_seconds = 0.0;
-    uint64_t decode_steps = 0;
-    uint64_t busy_slots_sum = 0;  ///< over decode steps: sequences decoded
-    uint64_t jobs_done = 0;
-    uint64_t jobs_failed = 0;
-    uint64_t jobs_cancelled = 0;
-    uint64_t jobs_refused = 0;
-    size_t waiting = 0;
-    size_t running = 0;
 };
 
 /// Runs jobs: one thread that computes, continuous batching over server slots (design: docs/design/
@@ -84,18 +61,22 @@ class Engine {
     /// Takes no more jobs; returns true when all are done, false when `patience` ended first.
     bool drain(std::chrono::milliseconds patience);
 
-    size_t n_variants() const;
-    const VariantSettings& variant(size_t index) const;
+    size_t n_variants() const { return variants_.size(); }
+    const VariantSettings& variant(size_t index) const { return variants_.at(index); }
     const Context& context(size_t variant) const;  ///< for its settings and sizes only
-    uint32_t n_ctx() const;  ///< tokens a slot holds
-    Pooling pooling() const;
+    uint32_t n_ctx() const;                        ///< tokens a slot holds
+    Pooling pooling() const { return pooling_; }
 
     std::vector<SlotState> slots() const;
     EngineCounters counters() const;
 
   private:
-    class Loop;
-    std::unique_ptr<Loop> loop_;
+    ReadyJob prepared(std::shared_ptr<Job> job) const;
+
+    const Tokenizer& tokenizer_;
+    std::vector<VariantSettings> variants_;
+    Pooling pooling_;
+    std::unique_ptr<EngineLoop> loop_;
 };
 
 }  // namespace pleat
