@@ -10,6 +10,7 @@ void append(JobEvent& event, JobEvent more) {
     event.text += more.text;
     event.tokens.insert(event.tokens.end(), std::make_move_iterator(more.tokens.begin()),
                         std::make_move_iterator(more.tokens.end()));
+    event.timings = more.timings;
     event.last = event.last || more.last;
 }
 
@@ -26,6 +27,7 @@ void Job::push(JobEvent event) {
 
 void Job::finish(JobResult result, JobEvent last) {
     last.last = true;
+    last.timings = result.timings;
     {
         const std::lock_guard lock(mutex_);
         result_ = std::move(result);

@@ -25,8 +25,8 @@ struct JobRequest {
     GenerationParams generation = {};
     /// Log probabilities wanted per token: -1 none, 0 the drawn token's, n also the n likeliest.
     int n_probs = -1;
-    bool cache_prompt = true;  ///< may begin with what a slot still holds
-    int32_t slot = -1;         ///< this one and no other; -1: any
+    bool cache_prompt = true;                 ///< may begin with what a slot still holds
+    int32_t slot = -1;                        ///< this one and no other; -1: any
     std::chrono::milliseconds time_limit{0};  ///< of generation (t_max_predict_ms); 0: none
 };
 
@@ -41,13 +41,6 @@ struct TokenOutput {
     std::vector<TokenProb> top = {};  ///< likeliest first
 };
 
-/// What happened since the last one: one step, or the end.
-struct JobEvent {
-    std::string text = {};
-    std::vector<TokenOutput> tokens = {};  ///< also without n_probs: then `logprob` is 0
-    bool last = false;
-};
-
 struct JobTimings {
     size_t n_prompt = 0;     ///< tokens of the prompt
     size_t n_cached = 0;     ///< of those, taken from the slot's cache
@@ -56,10 +49,18 @@ struct JobTimings {
     double predicted_ms = 0.0;
 };
 
+/// What happened since the last one: one step, or the end.
+struct JobEvent {
+    std::string text = {};
+    std::vector<TokenOutput> tokens = {};  ///< also without n_probs: then `logprob` is 0
+    JobTimings timings = {};               ///< up to here
+    bool last = false;
+};
+
 struct JobResult {
     FinishReason reason = FinishReason::length;
-    std::string stop = {};   ///< the stop string that ended it
-    std::string error = {};  ///< one line; empty: none. The text so far has been delivered
+    std::string stop = {};      ///< the stop string that ended it
+    std::string error = {};     ///< one line; empty: none. The text so far has been delivered
     bool client_error = false;  ///< the request's own fault (a grammar that leaves no token)
     uint32_t seed = 0;
     int32_t slot = -1;

@@ -100,6 +100,7 @@ void ServerSlot::draw(std::span<const float> logits) {
     if (!generation.finished() && out_of_time())
         event.text += generation.finish(FinishReason::length);
     if (!generation.finished()) {
+        event.timings = timings(Clock::now());
         work_.job->push(std::move(event));
         return;
     }
@@ -132,18 +133,21 @@ void ServerSlot::break_off(const std::string& error, bool client_error) {
         std::move(last));
 }
 
+JobTimings ServerSlot::timings(Clock::time_point now) const {
+    return {.n_prompt = prompt().size(),
+            .n_cached = n_reused_,
+            .n_predicted = work_.generation ? work_.generation->tokens().size() : 0,
+            .prompt_ms = ms_between(begun_, prompt_done_),
+            .predicted_ms = ms_between(prompt_done_, now)};
+}
+
 void ServerSlot::end(JobResult result, JobEvent last) {
     last_used_ = Clock::now();
     result.slot = id();
-    result.timings = {.n_prompt = prompt().size(),
-                      .n_cached = n_reused_,
-                      .n_predicted = 0,
-                      .prompt_ms = ms_between(begun_, prompt_done_),
-                      .predicted_ms = ms_between(prompt_done_, last_used_)};
+    result.timings = timings(last_used_);
     if (work_.generation) {
         result.seed = work_.generation->seed();
         result.stop = work_.generation->stop();
-        result.timings.n_predicted = work_.generation->tokens().size();
     }
     const ReadyJob ended = std::move(work_);
     work_ = {};

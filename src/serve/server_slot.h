@@ -67,6 +67,7 @@ class ServerSlot {
     std::span<const int32_t> prompt() const { return work_.job->request().prompt; }
     void draw(std::span<const float> logits);
     bool out_of_time() const;
+    JobTimings timings(Clock::time_point now) const;  ///< after the prompt
     void end(JobResult result, JobEvent last);
 
     PromptCache cache_;
