@@ -1,6 +1,7 @@
 #include "schema/constraints.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -55,8 +56,22 @@ uint8_t json_type::of(const ordered_json& value) {
     return decimal_of(value).fraction.empty() ? integer : fraction;
 }
 
-bool same_value(const ordered_json& a, const ordered_json& b) {
-    return nlohmann::json(a) == nlohmann::json(b);
+std::string canonical(const ordered_json& value) {
+    if (value.is_number()) {
+        const Decimal decimal = decimal_of(value);
+        return fmt::format("{}{}.{}", decimal.negative ? "-" : "", decimal.whole, decimal.fraction);
+    }
+    if (!value.is_structured()) return value.dump();
+    if (value.is_array()) {
+        std::string result = "[";
+        for (const ordered_json& item : value) result += canonical(item) + ',';
+        return result + ']';
+    }
+    std::map<std::string, std::string> sorted;
+    for (const auto& [key, item] : value.items()) sorted[key] = canonical(item);
+    std::string result = "{";
+    for (const auto& [key, item] : sorted) result += ordered_json(key).dump() + ':' + item + ',';
+    return result + '}';
 }
 
 bool Constraints::requires_property(std::string_view name) const {

@@ -104,7 +104,8 @@ Constraints join(const std::vector<SchemaPart>& schemas, const SchemaLimits& lim
 /// The beginning of a text of the schema as JSON, for messages.
 std::string excerpt(std::string_view text);
 
-/// Object keys in any order: the equality of JSON Schema.
-bool same_value(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b);
+/// A text that is the same for values that JSON Schema takes for equal: keys in any order, 1 and
+/// 1.0 alike.
+std::string canonical(const nlohmann::ordered_json& value);
 
 }  // namespace pleat

@@ -12,7 +12,7 @@ struct SchemaLimits {
     size_t bytes = 256 << 10;
     int depth = 200;         ///< of JSON, and of references and choices that lead to each other
     size_t nodes = 5000;     ///< sub-schemas that become rules of their own
-    size_t steps = 100'000;  ///< sub-schemas looked at while choices are unfolded
+    size_t steps = 300'000;  ///< sub-schemas looked at while choices are unfolded
     uint64_t repetitions = 65'536;  ///< minLength, minItems; larger maxima are lowered to it
     GrammarText::Size grammar = {240 << 10, 19'000, 480'000};  ///< check_grammar's, with some room
 };

@@ -71,10 +71,10 @@ void read_nullable(Reader& /*reader*/, const SchemaPart& schema, const SchemaPar
 void restrict_values(Reader& reader, std::vector<const ordered_json*> values) {
     auto& known = reader.result.values;
     if (known) {
-        std::erase_if(values, [&](const ordered_json* value) {
-            return std::ranges::none_of(
-                *known, [&](const ordered_json* other) { return same_value(*value, *other); });
-        });
+        std::set<std::string> kept;
+        for (const ordered_json* value : *known) kept.insert(canonical(*value));
+        std::erase_if(values,
+                      [&](const ordered_json* value) { return !kept.contains(canonical(*value)); });
     }
     known = std::move(values);
 }
@@ -91,9 +91,15 @@ void read_const(Reader& reader, const SchemaPart& /*schema*/, const SchemaPart& 
     restrict_values(reader, {keyword.json});
 }
 
+constexpr size_t longest_bound = 30;  // digits on either side of the point
+
 Decimal decimal_at(const SchemaPart& keyword) {
     try {
-        return decimal_of(*keyword.json);
+        Decimal value = decimal_of(*keyword.json);
+        if (std::max(value.whole.size(), value.fraction.size()) > longest_bound) {
+            fail("has more than {} digits", longest_bound);
+        }
+        return value;
     } catch (const Error& e) {
         fail_at(keyword, "{}", e.what());
     }

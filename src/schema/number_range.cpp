@@ -9,8 +9,8 @@
 namespace pleat {
 namespace {
 
-constexpr size_t longest = 30;
 constexpr size_t usual_digits = 16;
+constexpr size_t exact_digits = 15;  // decimals that long are different doubles
 
 std::string digits(size_t least, size_t most) {
     if (most == 0) return {};
@@ -206,24 +206,34 @@ void add_fraction(std::vector<std::string>& alternatives, const std::string& who
     alternatives.push_back(whole + (fraction.none ? " (" + point + ")?" : " " + point));
 }
 
+/// How many digits may follow `whole`. A number just beside a bound that is excluded must not
+/// become the bound when it is read as a double, which 15 digits rule out.
+size_t room_after(const std::string& whole, const NumberBound& low, const NumberBound& high) {
+    if (low.exclusive || high.exclusive) return exact_digits - std::min(exact_digits, whole.size());
+    return std::max({usual_digits, low.value.fraction.size() + 2, high.value.fraction.size() + 2});
+}
+
 /// Numbers that are not negative between two bounds, without a sign.
-std::vector<std::string> magnitudes(const NumberBound& low, const NumberBound& high, size_t room) {
+std::vector<std::string> magnitudes(const NumberBound& low, const NumberBound& high) {
     std::vector<std::string> result;
     const std::string& l = low.value.whole;
     const std::string& h = high.value.whole;
+    const auto room = [&](const std::string& whole) { return room_after(whole, low, high); };
     if (l == h) {
         add_fraction(result, fmt::format("\"{}\"", l),
                      fractions(low.value.fraction, low.exclusive, high.value.fraction,
-                               high.exclusive, room));
+                               high.exclusive, room(l)));
         return result;
     }
     add_fraction(result, fmt::format("\"{}\"", l),
-                 fractions(low.value.fraction, low.exclusive, {}, false, room));
+                 fractions(low.value.fraction, low.exclusive, {}, false, room(l)));
     const std::string first = plus_one(l);
     const std::string last = minus_one(h);
-    if (!less(last, first)) add_fraction(result, whole_range(first, last), any_digits(room));
+    if (!less(last, first)) {
+        add_fraction(result, whole_range(first, last), any_digits(room(last)));
+    }
     add_fraction(result, fmt::format("\"{}\"", h),
-                 fractions({}, false, high.value.fraction, high.exclusive, room));
+                 fractions({}, false, high.value.fraction, high.exclusive, room(h)));
     return result;
 }
 
@@ -282,9 +292,6 @@ Decimal decimal_of(const nlohmann::ordered_json& number) {
     std::string all_digits = text.substr(0, point);
     if (point < text.size()) all_digits += text.substr(point + 1);
     const int place = static_cast<int>(point) + exponent;  // of the point in all_digits
-    if (place > static_cast<int>(longest) || place < -static_cast<int>(longest)) {
-        fail("has more than {} digits", longest);
-    }
     if (place < 0) all_digits.insert(0, static_cast<size_t>(-place), '0');
     const auto n_whole = static_cast<size_t>(std::max(place, 0));
     if (all_digits.size() < n_whole) all_digits.append(n_whole - all_digits.size(), '0');
@@ -293,7 +300,6 @@ Decimal decimal_of(const nlohmann::ordered_json& number) {
     result.whole = whole.empty() ? "0" : whole;
     result.fraction = all_digits.substr(n_whole);
     result.fraction.erase(result.fraction.find_last_not_of('0') + 1);
-    if (result.fraction.size() > longest) fail("has more than {} digits", longest);
     if (result.whole == "0" && result.fraction.empty()) result.negative = false;
     return result;
 }
@@ -358,21 +364,18 @@ std::string number_body(const NumberRange& range) {
     const NumberBound high = bound_or_far(range.most, range.least, false);
     const int order = compare(low.value, high.value);
     if (order > 0 || (order == 0 && (low.exclusive || high.exclusive))) return {};
-    const size_t room =
-        std::max({usual_digits, low.value.fraction.size() + 2, high.value.fraction.size() + 2});
     const NumberBound above_zero{{}, true};
     std::vector<std::string> alternatives;
     if (low.value.negative) {
         const NumberBound nearest =
             high.value.negative ? NumberBound{negated(high.value), high.exclusive} : above_zero;
-        for (const std::string& one :
-             magnitudes(nearest, {negated(low.value), low.exclusive}, room)) {
+        for (const std::string& one : magnitudes(nearest, {negated(low.value), low.exclusive})) {
             alternatives.push_back("\"-\" " + one);
         }
     }
     if (!high.value.negative) {
         const NumberBound nearest = low.value.negative ? NumberBound{{}, false} : low;
-        for (std::string& one : magnitudes(nearest, high, room)) {
+        for (std::string& one : magnitudes(nearest, high)) {
             alternatives.push_back(std::move(one));
         }
     }

@@ -16,8 +16,8 @@ struct Decimal {
     bool operator==(const Decimal&) const = default;
 };
 
-/// The digits that a JSON number is written with. Throws Error when it is not a number, not finite,
-/// or has more than 30 digits before or after the point.
+/// The digits that a JSON number is written with. Throws Error when it is not a number or not
+/// finite.
 Decimal decimal_of(const nlohmann::ordered_json& number);
 /// Negative, zero or positive as a is less than, equal to or greater than b.
 int compare(const Decimal& a, const Decimal& b);
@@ -42,8 +42,8 @@ struct NumberRange {
 /// The body of a rule for the integers in a range, none of more than 16 digits unless the bounds
 /// have more. Empty when there is none.
 std::string integer_body(const NumberRange& range);
-/// The same for numbers without an exponent, of up to 16 digits after the point or as many as the
-/// bounds have and two more.
+/// The same for numbers without an exponent, of up to 16 digits after the point (as many as the
+/// bounds have and two more), with an excluded bound of 15 digits in all.
 std::string number_body(const NumberRange& range);
 
 }  // namespace pleat

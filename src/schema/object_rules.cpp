@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "schema/json_rules.h"
 #include "schema/translator.h"
@@ -36,8 +37,12 @@ std::string SchemaTranslator::object_body(const Constraints& object, Needs& need
 std::vector<SchemaTranslator::Pair> SchemaTranslator::listed_pairs(const Constraints& object,
                                                                    Needs& needs) {
     std::vector<std::string> names = object.property_names();
+    std::set<std::string> known(names.begin(), names.end());
     for (const std::string& name : object.required) {
-        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+        if (known.insert(name).second) names.push_back(name);
+    }
+    if (names.size() > limits_.nodes) {
+        fail_at(object.place, "more than {} properties", limits_.nodes);
     }
     std::vector<Pair> pairs;
     for (const std::string& name : names) {

@@ -25,8 +25,12 @@ CharSet class_of(char32_t letter) {
             return class_of('d').complement();
         case 'W':
             return class_of('w').complement();
-        case 'S':
-            return class_of('s').complement();
+        case 'S': {  // nor what only Python takes for white space
+            CharSet space = class_of('s');
+            space.add(0x1C, 0x1F);
+            space.add(0x85, 0x85);
+            return space.complement();
+        }
         default:
             return {};
     }

@@ -9,6 +9,20 @@ namespace pleat {
 
 using nlohmann::ordered_json;
 
+namespace {
+
+/// Values of an enum that are listed side by side.
+constexpr size_t few_values = 16;
+
+bool is_inside_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
+
+size_t end_of_character(const std::string& text, size_t pos) {
+    for (++pos; pos < text.size() && is_inside_character(text[pos]);) ++pos;
+    return pos;
+}
+
+}  // namespace
+
 SchemaTranslator::SchemaTranslator(GrammarText& grammar, const ordered_json& schema,
                                    const SchemaLimits& limits)
     : grammar_(grammar), limits_(limits), unfolder_(schema, limits) {}
@@ -27,6 +41,7 @@ std::string SchemaTranslator::translate() {
         needs_[next.rule] = std::move(needs);
         check_size(next.constraints.place);
     }
+    check_size(root);
     check_endings(root);
     return *result;
 }
@@ -95,11 +110,57 @@ void SchemaTranslator::add_alternative(const Constraints& alternative, const std
     if (has(json_type::null)) add(grammar_.add("null", R"("null")"));
 }
 
+/// Texts that share beginnings, as a tree once there are many: a sampler follows every alternative
+/// that still fits, and should not have to follow thousands.
+std::string SchemaTranslator::one_of(std::span<const std::string> sorted, size_t n_done) {
+    std::string body;
+    const auto add = [&](const std::string& alternative) {
+        body += (body.empty() ? "" : " | ") + alternative;
+    };
+    if (sorted.size() <= few_values) {
+        for (const std::string& text : sorted) add(GrammarText::literal(text.substr(n_done)));
+        return body;
+    }
+    const std::string& first = sorted.front();
+    const std::string& last = sorted.back();
+    size_t n_same = n_done;
+    while (n_same < first.size() && first[n_same] == last[n_same]) ++n_same;
+    // Cut between characters, not inside of one.
+    while (n_same > n_done && n_same < last.size() && is_inside_character(last[n_same])) --n_same;
+    const std::string same = first.substr(n_done, n_same - n_done);
+    for (size_t from = 0; from < sorted.size();) {
+        const std::string& text = sorted[from];
+        if (text.size() == n_same) {  // 1 before 10
+            add("\"\"");
+            ++from;
+            continue;
+        }
+        const size_t next = std::min(text.size(), end_of_character(text, n_same));
+        size_t to = from + 1;
+        while (to < sorted.size() && sorted[to].compare(0, next, text, 0, next) == 0) ++to;
+        const std::string branch = GrammarText::literal(text.substr(n_same, next - n_same));
+        const std::string rest = one_of(sorted.subspan(from, to - from), next);
+        add(to - from > 1 ? branch + " " + grammar_.add("constant", rest)
+                          : GrammarText::literal(text.substr(n_same)));
+        from = to;
+    }
+    return same.empty() ? body : fmt::format("{} ({})", GrammarText::literal(same), body);
+}
+
 std::string SchemaTranslator::add_values(const Constraints& alternative) {
+    std::vector<std::string> texts;
     std::string body;
     for (const ordered_json* value : *alternative.values) {
-        body += (body.empty() ? "" : " | ") + value_body(grammar_, *value);
+        if (!value->is_structured()) {
+            texts.push_back(value->dump());
+        } else {
+            body += (body.empty() ? "" : " | ") + value_body(grammar_, *value);
+        }
     }
+    if (texts.size() > few_values) std::ranges::sort(texts);
+    const auto twice = std::ranges::unique(texts);
+    texts.erase(twice.begin(), twice.end());
+    if (!texts.empty()) body = one_of(texts, 0) + (body.empty() ? "" : " | ") + body;
     return grammar_.add("constant", body);
 }
 

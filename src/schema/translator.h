@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ class SchemaTranslator {
                                         const std::string& wish);
     void add_alternative(const Constraints& alternative, const std::string& wish,
                          std::vector<std::string>& rules);
+    std::string one_of(std::span<const std::string> sorted, size_t n_done);
     std::string add_values(const Constraints& alternative);
     std::optional<std::string> add_number_rule(const Constraints& alternative);
     std::optional<std::string> add_string_rule(const Constraints& alternative);

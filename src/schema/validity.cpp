@@ -16,8 +16,11 @@ bool Unfolder::allows(const Constraints& alternative, const ordered_json& value)
     step(alternative.place);
     if ((alternative.types & json_type::of(value)) == 0) return false;
     if (alternative.values) {
-        const bool listed = std::ranges::any_of(
-            *alternative.values, [&](const ordered_json* one) { return same_value(*one, value); });
+        step(alternative.place, alternative.values->size());
+        const std::string wanted = canonical(value);
+        const bool listed = std::ranges::any_of(*alternative.values, [&](const ordered_json* one) {
+            return canonical(*one) == wanted;
+        });
         if (!listed) return false;
     }
     if (value.is_number()) return alternative.numbers.contains(decimal_of(value));

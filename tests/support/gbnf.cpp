@@ -1,5 +1,6 @@
 #include "support/gbnf.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -253,11 +254,104 @@ class Reading {
     std::map<std::pair<std::string, size_t>, Ends> known_;
 };
 
+std::string encoded(char32_t c) {
+    std::string result;
+    const auto add = [&](char32_t byte) { result += static_cast<char>(byte); };
+    if (c < 0x80) {
+        add(c);
+    } else if (c < 0x800) {
+        add(0xC0 | c >> 6U);
+    } else if (c < 0x10000) {
+        add(0xE0 | c >> 12U);
+        add(0x80 | (c >> 6U & 0x3FU));
+    } else {
+        add(0xF0 | c >> 18U);
+        add(0x80 | (c >> 12U & 0x3FU));
+        add(0x80 | (c >> 6U & 0x3FU));
+    }
+    if (c >= 0x80) add(0x80 | (c & 0x3FU));
+    return result;
+}
+
+/// Writes sentences; knows how short each rule can be, so that it comes to an end.
+class Writing {
+  public:
+    explicit Writing(const std::map<std::string, std::unique_ptr<Node>, std::less<>>& rules)
+        : rules_(rules) {
+        for (const auto& [name, node] : rules) shortest_[name] = far;
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (const auto& [name, node] : rules) {
+                const size_t size = shortest(*node);
+                changed = changed || size < shortest_[name];
+                shortest_[name] = size;
+            }
+        }
+    }
+
+    std::string write(std::mt19937& random, size_t size) {
+        text_.clear();
+        size_ = size;
+        node(*rules_.at("root"), random);
+        return text_;
+    }
+
+  private:
+    static constexpr size_t far = 1'000'000;
+
+    size_t shortest(const Node& node) const {
+        size_t size = node.kind == Kind::either ? far : 0;
+        for (const Node& part : node.parts) {
+            const size_t one = shortest(part);
+            size = node.kind == Kind::either ? std::min(size, one) : std::min(far, size + one);
+        }
+        if (node.kind == Kind::characters) return 1;
+        if (node.kind == Kind::reference) return shortest_.at(node.name);
+        return node.kind == Kind::repeat ? std::min(far, size * node.least) : size;
+    }
+
+    void node(const Node& node, std::mt19937& random) {
+        const bool hurry = text_.size() >= size_;
+        const auto below = [&](size_t n) {
+            return std::uniform_int_distribution<size_t>(0, n - 1)(random);
+        };
+        if (node.kind == Kind::characters) {
+            const auto& [first, last] = node.ranges.at(below(node.ranges.size()));
+            text_ += encoded(first + static_cast<char32_t>(below(last - first + 1)));
+        } else if (node.kind == Kind::reference) {
+            this->node(*rules_.at(node.name), random);
+        } else if (node.kind == Kind::sequence) {
+            for (const Node& part : node.parts) this->node(part, random);
+        } else if (node.kind == Kind::either) {
+            const Node* chosen = &node.parts.at(below(node.parts.size()));
+            for (const Node& part : node.parts) {
+                if ((hurry || shortest(*chosen) >= far) && shortest(part) < shortest(*chosen))
+                    chosen = &part;
+            }
+            this->node(*chosen, random);
+        } else {
+            const size_t room = node.most - node.least;
+            size_t n = node.least;
+            if (!hurry && room > 0) n += below(std::min<size_t>(room, below(8) == 0 ? 100 : 3) + 1);
+            for (size_t i = 0; i < n; ++i) this->node(node.parts.front(), random);
+        }
+    }
+
+    const std::map<std::string, std::unique_ptr<Node>, std::less<>>& rules_;
+    std::map<std::string, size_t> shortest_;
+    std::string text_;
+    size_t size_ = 0;
+};
+
 }  // namespace
 
 Gbnf::Gbnf(std::string_view text) : rules_(Parser(text).parse()) {}
 Gbnf::~Gbnf() = default;
 
 bool Gbnf::accepts(std::string_view text) const { return Reading(rules_, decoded(text)).whole(); }
+
+std::string Gbnf::sentence(std::mt19937& random, size_t size) const {
+    return Writing(rules_).write(random, size);
+}
 
 }  // namespace pleat::test

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ class Gbnf {
     ~Gbnf();
 
     bool accepts(std::string_view text) const;
+    /// A sentence drawn at random; short ones once `size` characters are written.
+    std::string sentence(std::mt19937& random, size_t size) const;
 
     struct Node;
 
