@@ -111,6 +111,8 @@ class HttpServer::Impl : private httplib::Server {
     void set_ready() { ready_.store(true, std::memory_order_release); }
 
     int bind() {
+        constexpr size_t others = 256;  // those being refused, the model's, libraries'
+        reserve_descriptors(settings_.max_connections + others);
         listener_ = listen_on(settings_.host, settings_.port);
         policy_.set_loopback(listener_.loopback);
         svr_sock_ = listener_.socket.fd();  // cpp-httplib ends streams when it has none

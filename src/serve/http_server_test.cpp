@@ -132,8 +132,12 @@ class TestServer {
 /// Waits for what is bound to happen; a generous bound, so that a fault ends the test.
 template <typename Condition>
 bool soon(Condition condition) {
-    for (int i = 0; i < 20'000 && !condition(); ++i) std::this_thread::sleep_for(1ms);
-    return condition();
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > deadline) return false;
+        std::this_thread::sleep_for(1ms);
+    }
+    return true;
 }
 
 std::string request(const std::string& line, const std::string& headers = {}) {

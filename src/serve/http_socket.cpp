@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -99,6 +100,19 @@ Listener listen_on(const std::string& host, int port) {
          error == EADDRINUSE ? "; another program has that port: choose one with --port, 0 = any "
                                "that is free"
                              : "");
+}
+
+void reserve_descriptors(size_t n) {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= n) return;
+    if (limit.rlim_max < n) {
+        fail(
+            "{} open files are needed, and this process may have {}: raise that (ulimit -n) or "
+            "lower --max-connections",
+            n, limit.rlim_max);
+    }
+    limit.rlim_cur = n;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 Socket accept_from(const Listener& listener) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,9 @@ struct Listener {
 
 /// Port 0: any free one. Throws Error when the host has no address or the address is taken.
 Listener listen_on(const std::string& host, int port);
+
+/// Makes sure that this process may have so many files open. Throws Error with both numbers.
+void reserve_descriptors(size_t n);
 
 /// The next connection, without blocking; none when there is none. errno says why.
 Socket accept_from(const Listener& listener);
