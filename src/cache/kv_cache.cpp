@@ -42,37 +42,50 @@ KvCache::KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSett
       flash_attention_(settings.flash_attention),
       n_cells_(kind == CacheKind::window ? settings.n_cells_window(shape.n_swa)
                                          : settings.n_cells()) {
-    const uint32_t n_swa = kind == CacheKind::window ? shape.n_swa : 0;
+    streams_.assign(settings.n_stream(),
+                    Cells(n_cells_, kind == CacheKind::window ? shape.n_swa : 0));
+    std::vector<SlotStreams> slots;
+    for (const Slot& slot : plan.slots()) slots.push_back({slot.layer, settings.n_stream()});
+    allocate(slots, shape, settings, kind, shape.layers.at(static_cast<size_t>(plan[0].layer)));
+    tracks_tokens_ = tracks_tokens_ || !empty();
+}
+
+KvCache::KvCache(std::span<const SlotStreams> slots, uint32_t n_cells, const ModelShape& shape,
+                 const CacheSettings& settings, CacheKind kind)
+    : flash_attention_(settings.flash_attention), n_cells_(n_cells) {
+    allocate(slots, shape, settings, kind, shape.layers.front());
+}
+
+void KvCache::allocate(std::span<const SlotStreams> slots, const ModelShape& shape,
+                       const CacheSettings& settings, CacheKind kind, const LayerShape& first) {
+    const auto layer_of = [&](const SlotStreams& slot) -> const LayerShape& {
+        return shape.layers.at(static_cast<size_t>(slot.layer));
+    };
     std::vector<size_t> mine;
-    for (size_t i = 0; i < plan.slots().size(); ++i) {
-        if (is_kind(shape.layers.at(static_cast<size_t>(plan.slots()[i].layer)).role, kind)) {
-            mine.push_back(i);
-        }
+    for (size_t i = 0; i < slots.size(); ++i) {
+        if (slots[i].n_stream > 0 && is_kind(layer_of(slots[i]).role, kind)) mine.push_back(i);
     }
-    streams_.assign(settings.n_stream(), Cells(n_cells_, n_swa));
     if (mine.empty()) return;
-    tracks_tokens_ = true;
 
     context_.reset(ggml_init({.mem_size = 2 * mine.size() * ggml_tensor_overhead(),
                               .mem_buffer = nullptr,
                               .no_alloc = true}));
     if (!context_) fail("out of memory for {} cache slots", mine.size());
-    slots_.resize(plan.slots().size());
+    slots_.resize(slots.size());
     for (const size_t i : mine) {
-        const LayerShape& layer = shape.layers.at(static_cast<size_t>(plan.slots()[i].layer));
+        const LayerShape& layer = layer_of(slots[i]);
         const int64_t n_embd_k = static_cast<int64_t>(layer.n_head_kv) * layer.head_dim_k;
         const auto n_embd_v = static_cast<int64_t>(v_row(layer, shape, settings));
         slots_[i].k = ggml_new_tensor_3d(context_.get(), ggml_type_of(settings.type_k), n_embd_k,
-                                         n_cells_, settings.n_stream());
+                                         n_cells_, slots[i].n_stream);
         slots_[i].v = ggml_new_tensor_3d(context_.get(), ggml_type_of(settings.type_v), n_embd_v,
-                                         n_cells_, settings.n_stream());
+                                         n_cells_, slots[i].n_stream);
         bytes_ += ggml_nbytes(slots_[i].k) + ggml_nbytes(slots_[i].v);
         n_embd_v_ = std::max(n_embd_v_, static_cast<uint32_t>(n_embd_v));
     }
-    const LayerShape& first = shape.layers.at(static_cast<size_t>(plan[0].layer));
     // Slots of a kind agree in their head sizes, but not in their heads: each is asked.
     for (const size_t i : mine) {
-        const LayerShape& layer = shape.layers.at(static_cast<size_t>(plan.slots()[i].layer));
+        const LayerShape& layer = layer_of(slots[i]);
         rotation_k_ = rotation_size(settings.type_k, first, layer, layer.head_dim_k, true);
         rotation_v_ = rotation_size(settings.type_v, first, layer, layer.head_dim_v, false);
     }

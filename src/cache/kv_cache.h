@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cache/cells.h"
+#include "cache/slot_streams.h"
 #include "cache/ubatch.h"
 #include "plan/cost.h"
 #include "plan/plan.h"
@@ -38,6 +39,11 @@ class KvCache {
     /// Throws Error when memory runs out.
     KvCache(const LayerPlan& plan, const ModelShape& shape, const CacheSettings& settings,
             CacheKind kind);
+    /// The same for any slots, each with streams of its own number, of n_cells each; slots of
+    /// another kind stay empty. Which token a cell holds is then the caller's business: place,
+    /// remove, copy and stream are not for such a cache.
+    KvCache(std::span<const SlotStreams> slots, uint32_t n_cells, const ModelShape& shape,
+            const CacheSettings& settings, CacheKind kind);
 
     bool empty() const { return slots_.empty(); }
     const Slots& slot(int32_t index) const;  ///< by Pass::slot; must be of this kind
@@ -96,6 +102,8 @@ class KvCache {
     void clear();
 
   private:
+    void allocate(std::span<const SlotStreams> slots, const ModelShape& shape,
+                  const CacheSettings& settings, CacheKind kind, const LayerShape& first);
     template <typename Call>
     void for_each_piece(const Undo::Cell& cell, Call call) const;
 
@@ -103,7 +111,7 @@ class KvCache {
     std::vector<Cells> streams_;
     ggml_context_ptr context_;
     ggml_backend_buffer_ptr buffer_;
-    bool tracks_tokens_;  ///< the full cache always does: a sequence's length is read there
+    bool tracks_tokens_ = false;  ///< the full cache always does: a sequence's length is read there
     bool flash_attention_ = true;
     uint32_t n_cells_ = 0;
     uint32_t n_embd_v_ = 0;

@@ -10,24 +10,34 @@ namespace pleat {
 
 StateCache::StateCache(const LayerPlan& plan, const ModelShape& shape,
                        const CacheSettings& settings) {
-    const auto layer_of = [&](const Slot& slot) -> const LayerShape& {
+    std::vector<SlotStreams> slots;
+    for (const Slot& slot : plan.slots()) slots.push_back({slot.layer, settings.n_seq});
+    allocate(slots, shape);
+}
+
+StateCache::StateCache(std::span<const SlotStreams> slots, const ModelShape& shape) {
+    allocate(slots, shape);
+}
+
+void StateCache::allocate(std::span<const SlotStreams> slots, const ModelShape& shape) {
+    const auto layer_of = [&](const SlotStreams& slot) -> const LayerShape& {
         return shape.layers.at(static_cast<size_t>(slot.layer));
     };
-    const auto is_recurrent = [&](const Slot& slot) {
-        return layer_of(slot).role == Role::recurrent;
+    const auto is_recurrent = [&](const SlotStreams& slot) {
+        return slot.n_stream > 0 && layer_of(slot).role == Role::recurrent;
     };
-    const auto n = static_cast<size_t>(std::ranges::count_if(plan.slots(), is_recurrent));
+    const auto n = static_cast<size_t>(std::ranges::count_if(slots, is_recurrent));
     if (n == 0) return;
     context_.reset(ggml_init(
         {.mem_size = 2 * n * ggml_tensor_overhead(), .mem_buffer = nullptr, .no_alloc = true}));
     if (!context_) fail("out of memory for {} recurrent slots", n);
-    slots_.resize(plan.slots().size());
-    for (size_t i = 0; i < slots_.size(); ++i) {
-        if (!is_recurrent(plan.slots()[i])) continue;
-        const LayerShape& layer = layer_of(plan.slots()[i]);
+    slots_.resize(slots.size());
+    for (size_t i = 0; i < slots.size(); ++i) {
+        if (!is_recurrent(slots[i])) continue;
+        const LayerShape& layer = layer_of(slots[i]);
         const auto rows = [&](uint64_t width) {
             return ggml_new_tensor_2d(context_.get(), GGML_TYPE_F32, static_cast<int64_t>(width),
-                                      settings.n_seq);
+                                      slots[i].n_stream);
         };
         slots_[i] = {.conv = rows(layer.n_conv_state), .delta = rows(layer.n_delta_state)};
         bytes_ += ggml_nbytes(slots_[i].conv) + ggml_nbytes(slots_[i].delta);

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "cache/slot_streams.h"
 #include "plan/cost.h"
 #include "plan/plan.h"
 #include "plan/shape.h"
@@ -25,6 +27,9 @@ class StateCache {
 
     /// Allocates the plan's recurrent slots, cleared to zero. Throws Error when memory runs out.
     StateCache(const LayerPlan& plan, const ModelShape& shape, const CacheSettings& settings);
+    /// The same for any slots, each with rows of its own number; those that are not recurrent stay
+    /// empty. save, restore and copy are not for such a cache.
+    StateCache(std::span<const SlotStreams> slots, const ModelShape& shape);
 
     bool empty() const { return !buffer_; }
     const Slots& slot(int32_t index) const { return slots_.at(static_cast<size_t>(index)); }
@@ -39,6 +44,7 @@ class StateCache {
     void restore(int32_t sequence, const std::vector<std::byte>& saved);
 
   private:
+    void allocate(std::span<const SlotStreams> slots, const ModelShape& shape);
     template <typename Call>
     void for_each_row(int32_t sequence, Call call) const;
 

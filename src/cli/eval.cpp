@@ -128,20 +128,20 @@ struct EvalCommand {
             if (!scores.complete) return false;
         }
         std::vector<std::vector<std::pair<std::string, ProbeSummary>>> answers(plans.size());
-        const AnswerSettings answering{.context = settings};
+        const AnswerSettings answering{
+            .context = settings, .memory_budget = scoring.sweep_settings(settings).memory_budget};
         for (const Answers& kind : asked) {
             check_parses(model, plans[0], tokenizer, kind, answering);
+            ProgressLine line("answers to " + kind.kind, context.quiet());
+            const ProbeAnswers found = answer_probes(model, plans, tokenizer, kind.probes,
+                                                     answering, [&](double fraction) {
+                                                         line.show(fraction);
+                                                         return !interrupt.interrupted();
+                                                     });
+            if (!found.complete) return false;
             for (size_t p = 0; p < plans.size(); ++p) {
-                ProgressLine line(fmt::format("{}, plan {} of {}", kind.kind, p + 1, plans.size()),
-                                  context.quiet());
-                const auto results = answer_probes(model, plans[p], tokenizer, kind.probes,
-                                                   answering, [&](double fraction) {
-                                                       line.show(fraction);
-                                                       return !interrupt.interrupted();
-                                                   });
-                if (results.empty()) return false;
-                scores.by_plan[p].push_back(item_scores(results));
-                answers[p].emplace_back(kind.kind, summarize(results));
+                scores.by_plan[p].push_back(item_scores(found.by_plan[p]));
+                answers[p].emplace_back(kind.kind, summarize(found.by_plan[p]));
             }
         }
         for (size_t p = 0; p < plans.size(); ++p) {
@@ -180,8 +180,9 @@ struct EvalCommand {
                       const AnswerSettings& answering) const {
         constexpr size_t n_tried = 8;
         const auto few = std::span(kind.probes).first(std::min(n_tried, kind.probes.size()));
-        const ProbeSummary seen =
-            summarize(answer_probes(model, identity, tokenizer, few, answering));
+        const ProbeAnswers found =
+            answer_probes(model, std::span(&identity, 1), tokenizer, few, answering);
+        const ProbeSummary seen = summarize(found.by_plan.front());
         if (seen.parsed >= min_parse) return;
         fail(
             "of {} answers to probes of kind {} the identity plan gives only {:.0f} % in a form "

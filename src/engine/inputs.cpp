@@ -1,5 +1,6 @@
 #include "engine/inputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <span>
@@ -21,13 +22,13 @@ void set(ggml_tensor* tensor, const std::vector<T>& values) {
 }
 
 /// Text has the same position in time, height and width; the fourth is 0.
-std::vector<int32_t> positions(const Graph& graph, const Ubatch& ubatch) {
-    const size_t n = ubatch.positions.size();
-    const auto n_runs = static_cast<size_t>(graph.positions->ne[0]) / n;
-    if (n_runs == 1) return ubatch.positions;
-    std::vector<int32_t> all;
-    for (size_t run = 0; run + 1 < n_runs; ++run) {
-        all.insert(all.end(), ubatch.positions.begin(), ubatch.positions.end());
+std::vector<int32_t> all_positions(const ggml_tensor* input, std::span<const int32_t> positions) {
+    const size_t n = positions.size();
+    const auto n_runs = static_cast<size_t>(input->ne[0]) / n;
+    std::vector<int32_t> all(positions.begin(), positions.end());
+    if (n_runs == 1) return all;
+    for (size_t run = 1; run + 1 < n_runs; ++run) {
+        all.insert(all.end(), positions.begin(), positions.end());
     }
     all.resize(n_runs * n);
     return all;
@@ -61,13 +62,56 @@ const std::vector<float>& hadamard(uint32_t n) {
 
 void set_inputs(const Graph& graph, const Ubatch& ubatch) {
     set(graph.tokens, ubatch.tokens);
-    set(graph.positions, positions(graph, ubatch));
+    set(graph.positions, all_positions(graph.positions, ubatch.positions));
     set(graph.output_rows, ubatch.output_rows);
     if (graph.state_rows == nullptr) return;
     std::vector<int32_t> rows;
     for (uint32_t i = 0; i < ubatch.n_seqs; ++i) rows.push_back(ubatch.sequence(i));
     set(graph.state_rows, rows);
     set(graph.state_rows_written, std::vector<int64_t>(rows.begin(), rows.end()));
+}
+
+void set_rows(const RowSet& row_set, std::span<const size_t> rows,
+              std::span<const int32_t> positions) {
+    set(row_set.positions, all_positions(row_set.positions, positions));
+    if (row_set.rows == nullptr) return;
+    set(row_set.rows, std::vector<int32_t>(rows.begin(), rows.end()));
+    set(row_set.rows_written, std::vector<int64_t>(rows.begin(), rows.end()));
+}
+
+KvInputValues single_token_values(const KvCache& cache, std::span<const int32_t> positions,
+                                  uint32_t n_kv, uint32_t n_swa) {
+    KvInputValues values;
+    if (cache.empty()) return values;
+    const size_t n = positions.size();
+    const int64_t n_cells = cache.n_cells();
+    const int64_t n_embd_v = cache.n_embd_v();
+    const auto window = static_cast<int32_t>(n_swa);
+    if (cache.flash_attention()) {
+        values.mask16.assign(n * n_kv, ggml_fp32_to_fp16(-INFINITY));
+    } else {
+        values.mask32.assign(n * n_kv, -INFINITY);
+    }
+    const ggml_fp16_t zero = ggml_fp32_to_fp16(0.0F);
+    for (size_t i = 0; i < n; ++i) {
+        const auto stream = static_cast<int64_t>(i);
+        values.k_cells.push_back(stream * n_cells + positions[i]);
+        if (!cache.flash_attention()) {
+            for (int64_t channel = 0; channel < n_embd_v; ++channel) {
+                values.v_cells.push_back((stream * n_embd_v + channel) * n_cells + positions[i]);
+            }
+        }
+        const int32_t first = n_swa == 0 ? 0 : std::max(0, positions[i] - window + 1);
+        for (int32_t p = first; p <= positions[i]; ++p) {
+            const size_t at = i * n_kv + static_cast<size_t>(p);
+            if (cache.flash_attention()) {
+                values.mask16[at] = zero;
+            } else {
+                values.mask32[at] = 0.0F;
+            }
+        }
+    }
+    return values;
 }
 
 KvInputValues kv_input_values(const KvCache& cache, const Ubatch& ubatch,

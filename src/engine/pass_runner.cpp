@@ -1,10 +1,16 @@
 #include "engine/pass_runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
 #include "cache/memory_check.h"
+#include "plan/cost.h"
+#include "plan/spec.h"
 
 namespace pleat {
 namespace {
@@ -40,33 +46,76 @@ Ubatch whole_sequences(uint32_t n, uint32_t n_tokens) {
     return ubatch;
 }
 
-void check_owners(const ModelShape& shape) {
-    for (size_t i = 0; i < shape.layers.size(); ++i) {
-        if (shape.layers[i].role != Role::shared_kv_attention) continue;
-        fail("layer {} reads the K/V of layer {}: passes of this model cannot run apart", i,
-             shape.layers[i].kv_owner);
+bool alike(const LayerShape& a, const LayerShape& b) {
+    const auto of_cache = [](const LayerShape& l) {
+        return std::tuple(l.role, l.n_head_kv, l.head_dim_k, l.head_dim_v, l.n_conv_state,
+                          l.n_delta_state);
+    };
+    return of_cache(a) == of_cache(b);
+}
+
+/// By layer: the first one that is alike.
+std::vector<int32_t> first_alike(const ModelShape& shape) {
+    std::vector<int32_t> first;
+    for (const LayerShape& layer : shape.layers) {
+        const auto found = std::ranges::find_if(
+            shape.layers, [&](const LayerShape& other) { return alike(layer, other); });
+        first.push_back(static_cast<int32_t>(found - shape.layers.begin()));
     }
+    return first;
+}
+
+LayerPlan distinct_layers(const Model& model) {
+    if (!PassRunner::takes(model)) {
+        fail(
+            "layers of this model read the K/V of others or bring embeddings of their own: its "
+            "passes cannot run apart");
+    }
+    const std::vector<int32_t> first = first_alike(model.shape());
+    std::string path;
+    for (size_t i = 0; i < first.size(); ++i) {
+        if (first[i] != static_cast<int32_t>(i)) continue;
+        path += fmt::format("{}{}", path.empty() ? "layers:" : ",", i);
+    }
+    return LayerPlan::resolve(parse_spec(path), model.shape());
 }
 
 }  // namespace
 
-PassRunner::PassRunner(std::shared_ptr<Model> model, ContextSettings settings)
+bool PassRunner::takes(const Model& model) {
+    const auto reads_others = [](const LayerShape& l) {
+        return l.role == Role::shared_kv_attention;
+    };
+    return model.hparams().n_embd_per_layer == 0 &&
+           std::ranges::none_of(model.shape().layers, reads_others);
+}
+
+uint64_t PassRunner::cache_bytes(const Model& model, const ContextSettings& settings) {
+    return plan_cost(distinct_layers(model), model.shape(), completed(settings).cache)
+        .cache_bytes();
+}
+
+PassRunner::PassRunner(std::shared_ptr<Model> model, ContextSettings settings, uint32_t n_ctx)
     : model_(std::move(model)),
       settings_(completed(settings)),
-      identity_(LayerPlan::resolve({}, model_->shape())),
+      distinct_(distinct_layers(*model_)),
       n_tokens_(settings_.cache.n_ctx),
-      full_((check_cache_memory(identity_, model_->shape(), settings_.cache), identity_),
+      full_((check_cache_memory(distinct_, model_->shape(), settings_.cache), distinct_),
             model_->shape(), settings_.cache, CacheKind::full),
-      window_(identity_, model_->shape(), settings_.cache, CacheKind::window),
-      states_(identity_, model_->shape(), settings_.cache) {
-    check_owners(model_->shape());
-    model_->load(identity_);
-    rope_factors_ = rope_factors(*model_, n_tokens_);
+      window_(distinct_, model_->shape(), settings_.cache, CacheKind::window),
+      states_(distinct_, model_->shape(), settings_.cache) {
+    const std::vector<int32_t> first = first_alike(model_->shape());
+    for (const int32_t layer : first) {
+        const auto pass = std::ranges::find(distinct_, layer, &Pass::layer);
+        slots_.push_back(pass->slot);
+    }
+    model_->load(LayerPlan::resolve({}, model_->shape()));
+    rope_factors_ = rope_factors(*model_, std::max(n_tokens_, n_ctx));
     const Ubatch all = whole_sequences(n_seq(), n_tokens_);
     full_placement_ = *full_.place(all);
     window_placement_ = *window_.place(all);
     layouts_.resize(n_seq() + 1);
-    executor_.reserve(build(identity_[0], false, layout(n_seq()).shape));
+    executor_.reserve(build(distinct_[0], false, layout(n_seq()).shape));
 }
 
 const PassRunner::Layout& PassRunner::layout(size_t n_seq) {
@@ -97,8 +146,8 @@ const PassRunner::Layout& PassRunner::layout(size_t n_seq) {
 
 Graph PassRunner::build(const Pass& pass, bool last, const GraphShape& shape) const {
     Pass own = pass;
-    own.slot = identity_[static_cast<size_t>(pass.layer)].slot;
-    return GraphBuilder(*model_, identity_, caches(), rope_factors_, shape, 1)
+    own.slot = slot_of(pass.layer);
+    return GraphBuilder(*model_, distinct_, caches(), rope_factors_, shape, 1)
         .build_pass(own, last);
 }
 
@@ -106,7 +155,7 @@ void PassRunner::embed(std::span<const std::span<const int32_t>> tokens,
                        std::span<const std::span<float>> residuals) {
     const Layout& all = layout(tokens.size());
     const Graph graph =
-        GraphBuilder(*model_, identity_, caches(), rope_factors_, all.shape, 1).build_embedding();
+        GraphBuilder(*model_, distinct_, caches(), rope_factors_, all.shape, 1).build_embedding();
     executor_.allocate(graph);
     for (size_t s = 0; s < tokens.size(); ++s) {
         const size_t bytes = tokens[s].size_bytes();

@@ -19,15 +19,22 @@ namespace pleat {
 
 /// Runs single passes over the residual streams of whole sequences, many at once, whatever plan
 /// each belongs to. All sequences are of one length and start at position 0, so a pass needs its
-/// K/V or state only while it runs: one slot a layer serves them all. Layers that read the K/V of
-/// others are not for it.
+/// K/V or state only while it runs: one slot serves all layers that are alike. Layers that read the
+/// K/V of others or bring embeddings of their own are not for it.
 ///
 /// What it computes for `n` sequences is what a Context computes for a ubatch of them.
 class PassRunner {
   public:
+    /// Can the model's passes run apart from their plan?
+    static bool takes(const Model& model);
+
     /// `settings.cache.n_ctx` is the length of every sequence, `n_seq` how many run together.
-    /// Loads all layers. Throws Error as Context does, and when layers share K/V.
-    PassRunner(std::shared_ptr<Model> model, ContextSettings settings);
+    /// Loads all layers. Throws Error as Context does, and for a model that it does not take.
+    /// RoPE is that of contexts of n_ctx tokens, where those are longer than the sequences.
+    PassRunner(std::shared_ptr<Model> model, ContextSettings settings, uint32_t n_ctx = 0);
+
+    /// Bytes of K/V and states that a runner with these settings has.
+    static uint64_t cache_bytes(const Model& model, const ContextSettings& settings);
 
     uint32_t n_tokens() const { return n_tokens_; }  ///< of each sequence
     uint32_t n_seq() const { return settings_.cache.n_seq; }
@@ -46,6 +53,14 @@ class PassRunner {
     void finish(const Pass& pass, std::span<const std::span<const float>> in,
                 std::span<const std::span<const int32_t>> rows, const OnLogits& on_logits);
 
+    /// What the last pass has made, of sequence s in stream or row s: K/V of n_tokens cells, or
+    /// states. `layer`: of that pass.
+    const KvCache::Slots& kv(int32_t layer) const {
+        const int32_t slot = slot_of(layer);
+        return (window_.has(slot) ? window_ : full_).slot(slot);
+    }
+    const StateCache::Slots& states(int32_t layer) const { return states_.slot(slot_of(layer)); }
+
     uint64_t buffer_bytes() const {
         return full_.bytes() + window_.bytes() + states_.bytes() + executor_.buffer_bytes();
     }
@@ -58,6 +73,7 @@ class PassRunner {
         KvInputValues window;
         GraphShape shape;
     };
+    int32_t slot_of(int32_t layer) const { return slots_[static_cast<size_t>(layer)]; }
     const Layout& layout(size_t n_seq);
     Graph build(const Pass& pass, bool last, const GraphShape& shape) const;
     Caches caches() const { return {.full = full_, .window = window_, .states = states_}; }
@@ -67,7 +83,8 @@ class PassRunner {
 
     std::shared_ptr<Model> model_;
     ContextSettings settings_;
-    LayerPlan identity_;
+    LayerPlan distinct_;          ///< one of all layers that are alike to a cache
+    std::vector<int32_t> slots_;  ///< by layer
     uint32_t n_tokens_;
     KvCache full_;
     KvCache window_;

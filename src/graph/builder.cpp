@@ -118,6 +118,59 @@ Graph GraphBuilder::build_pass(const Pass& pass, bool last) {
     return std::move(graph_);
 }
 
+/// From here on the graph's inputs are those of the set.
+void GraphBuilder::enter(const RowSet& set) {
+    GraphShape& shape = graph_.shape;
+    shape.n_tokens = shape.n_streams = shape.n_seqs = set.n_rows;
+    graph_.positions = set.positions;
+    graph_.full = set.full;
+    graph_.window = set.window;
+}
+
+void GraphBuilder::add_row_set(uint32_t n_rows, bool all) {
+    RowSet set{.n_rows = n_rows, .full = {}, .window = {}};
+    if (!graph_.row_sets.empty()) {  // one matrix serves all
+        const RowSet& first = graph_.row_sets.front();
+        set.full = {.rotation_k = first.full.rotation_k, .rotation_v = first.full.rotation_v};
+        set.window = {.rotation_k = first.window.rotation_k, .rotation_v = first.window.rotation_v};
+    }
+    set.positions = input(GGML_TYPE_I32, int64_t{n_rows} * n_positions_per_token(hparams()));
+    enter(set);
+    add_kv_inputs(set.full, caches_.full, graph_.shape.n_kv_full);
+    add_kv_inputs(set.window, caches_.window, graph_.shape.n_kv_window);
+    if (!all) {
+        set.rows = input(GGML_TYPE_I32, n_rows);
+        set.rows_written = input(GGML_TYPE_I64, n_rows);
+    }
+    graph_.row_sets.push_back(set);
+}
+
+Graph GraphBuilder::build_paths(std::span<const SetPass> passes, std::span<const uint32_t> n_rows) {
+    const GraphShape shape = graph_.shape;
+    graph_.tokens = input(GGML_TYPE_I32, shape.n_tokens);
+    for (size_t i = 0; i < n_rows.size(); ++i) add_row_set(n_rows[i], i == 0);
+
+    ggml_tensor* all = arch().embed(*this);
+    ggml_tensor* hidden = all;  // of the rows of one set
+    size_t set = 0;
+    const auto change_to = [&](size_t next) {
+        const RowSet& from = graph_.row_sets[set];
+        all = from.rows == nullptr ? hidden : ggml_set_rows(c_, all, hidden, from.rows_written);
+        const RowSet& to = graph_.row_sets[next];
+        hidden = to.rows == nullptr ? all : ggml_get_rows(c_, all, to.rows);
+        set = next;
+    };
+    for (const SetPass& it : passes) {
+        if (it.set != set) change_to(it.set);
+        enter(graph_.row_sets[set]);
+        hidden = apply_pass(it.pass, hidden);
+    }
+    if (set != 0) change_to(0);
+    graph_.shape = shape;
+    add_logits(hidden);
+    return std::move(graph_);
+}
+
 ggml_tensor* GraphBuilder::apply_pass(const Pass& pass, ggml_tensor* hidden) {
     const Layer& w = layer(pass);
     if (pass.attention) {
@@ -149,9 +202,11 @@ void GraphBuilder::add_kv_inputs(KvInputs& inputs, const KvCache& cache, uint32_
         inputs.mask =
             input(mask_type(cache), n_kv, shape.n_tokens / shape.n_streams, 1, shape.n_streams);
     }
-    const auto rotation = [&](uint32_t n) { return n == 0 ? nullptr : input(GGML_TYPE_F32, n, n); };
-    inputs.rotation_k = rotation(cache.rotation_k());
-    inputs.rotation_v = rotation(cache.rotation_v());
+    const auto add_rotation = [&](ggml_tensor*& rotation, uint32_t n) {
+        if (rotation == nullptr && n > 0) rotation = input(GGML_TYPE_F32, n, n);
+    };
+    add_rotation(inputs.rotation_k, cache.rotation_k());
+    add_rotation(inputs.rotation_v, cache.rotation_v());
 }
 
 void GraphBuilder::add_masks_apart(KvInputs& inputs, const KvCache& cache,

@@ -2,6 +2,7 @@
 
 #include <ggml.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -40,6 +41,12 @@ struct Qkv {
     ggml_tensor* q = nullptr;
     ggml_tensor* k = nullptr;
     ggml_tensor* v = nullptr;
+};
+
+/// A pass that the rows of one set take together; set 0 holds all rows.
+struct SetPass {
+    Pass pass;
+    size_t set = 0;
 };
 
 /// Builds one graph. The operations and their order of operands are stock's, since they decide
@@ -109,6 +116,10 @@ class GraphBuilder {
     Graph build_embedding();
     /// One pass from residual stream to residual stream; the last one of a path to logits.
     Graph build_pass(const Pass& pass, bool last);
+    /// One token of each of many sequences, along paths of their own: the passes in this order,
+    /// each for the rows of its set, and logits of all rows. Streams and states of a set's rows
+    /// follow each other in the pass's slot from 0 on. `n_rows`: by set.
+    Graph build_paths(std::span<const SetPass> passes, std::span<const uint32_t> n_rows);
 
   private:
     ggml_tensor* input(ggml_type type, int64_t ne0, int64_t ne1 = 1, int64_t ne2 = 1,
@@ -125,6 +136,8 @@ class GraphBuilder {
                              ggml_tensor* q, float scale);
     ggml_tensor* joined(std::span<ggml_tensor* const> rows);
     void add_inputs();
+    void add_row_set(uint32_t n_rows, bool all);
+    void enter(const RowSet& set);
     void add_logits(ggml_tensor* hidden);
     ggml_tensor* read_states(ggml_tensor* all);
     void write_states(ggml_tensor* all, ggml_tensor* states);

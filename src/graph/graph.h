@@ -54,6 +54,16 @@ struct KvInputs {
     std::vector<KvView> apart = {};  ///< of GraphShape::apart; then n_kv and mask are not used
 };
 
+/// Some rows of a graph in which every row is a sequence of its own; they take passes together.
+struct RowSet {
+    uint32_t n_rows = 0;
+    ggml_tensor* rows = nullptr;          ///< I32 [n_rows], to read; null: all, in their order
+    ggml_tensor* rows_written = nullptr;  ///< I64 [n_rows]: the same, to write
+    ggml_tensor* positions = nullptr;     ///< as Graph::positions
+    KvInputs full = {};                   ///< a stream each, from 0 on
+    KvInputs window;
+};
+
 /// A built graph. The tensors belong to `context`; their memory to the scheduler that allocated it.
 struct Graph {
     GraphShape shape;
@@ -68,6 +78,7 @@ struct Graph {
     KvInputs window;
     ggml_tensor* state_rows = nullptr;          ///< I32 [n_seqs]: states to read
     ggml_tensor* state_rows_written = nullptr;  ///< I64 [n_seqs]: the same rows, to write
+    std::vector<RowSet> row_sets;               ///< of a graph of many paths
     ggml_tensor* hidden = nullptr;              ///< after the final norm, F32 [n_embd, n_outputs]
     ggml_tensor* logits = nullptr;              ///< F32 [n_vocab, n_outputs]; null without a head
 };

@@ -26,13 +26,11 @@ struct Sweep::Run {
 Sweep::Sweep(std::shared_ptr<Model> model, std::vector<LayerPlan> plans, SweepSettings settings)
     : model_(std::move(model)), plans_(std::move(plans)), settings_(settings) {
     if (plans_.empty()) fail("no plan to run");
-    const auto& layers = model_->shape().layers;
-    shares_kv_ = std::ranges::any_of(
-        layers, [](const LayerShape& l) { return l.role == Role::shared_kv_attention; });
+    plan_by_plan_ = !PassRunner::takes(*model_);
 }
 
 uint64_t Sweep::passes_per_item() const {
-    return shares_kv_ ? passes_per_item_alone() : make_plan_tree(plans_).n_passes();
+    return plan_by_plan_ ? passes_per_item_alone() : make_plan_tree(plans_).n_passes();
 }
 
 uint64_t Sweep::passes_per_item_alone() const {
@@ -82,7 +80,7 @@ bool Sweep::run(std::span<const SweepItem> items, const OnLogits& on_logits, con
         if (item.tokens.size() == n_tokens && !item.tokens.empty()) continue;
         fail("a sequence of {} tokens among sequences of {}", item.tokens.size(), n_tokens);
     }
-    if (shares_kv_) return run_alone(items, on_logits, on_done, progress);
+    if (plan_by_plan_) return run_alone(items, on_logits, on_done, progress);
 
     const std::vector<Part> all = parts(static_cast<uint32_t>(n_tokens));
     ContextSettings context = settings_.context;

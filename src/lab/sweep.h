@@ -36,7 +36,7 @@ struct SweepSettings {
 class Sweep {
   public:
     /// The first plan is the reference: of every item its logits come first. Throws Error as
-    /// Context does. Models with shared K/V run plan by plan.
+    /// Context does. Models that a PassRunner does not take run plan by plan.
     Sweep(std::shared_ptr<Model> model, std::vector<LayerPlan> plans, SweepSettings settings);
 
     /// Called once per plan and item, except that the reference may come again (with the same
@@ -73,7 +73,7 @@ class Sweep {
     std::shared_ptr<Model> model_;
     std::vector<LayerPlan> plans_;
     SweepSettings settings_;
-    bool shares_kv_ = false;
+    bool plan_by_plan_ = false;
     uint64_t peak_bytes_ = 0;
 };
 
