@@ -9,6 +9,7 @@ namespace pleat::cli {
 void add_bake(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_calibrate(CLI::App& app);
+void add_chat(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_logits(CLI::App& app);

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +17,7 @@
 #include "cli/load.h"
 #include "cli/options.h"
 #include "cli/sampling_options.h"
+#include "cli/standard_output.h"
 #include "cli/text_file.h"
 #include "generate/generate.h"
 #include "generate/prompt.h"
@@ -31,26 +30,6 @@ namespace pleat::cli {
 namespace {
 
 using nlohmann::ordered_json;
-
-/// Text that appears while it is made, so every piece is flushed. A reader that went away ends the
-/// command without a word, as it would end by SIGPIPE; what else goes wrong is an error.
-class StandardOutput {
-  public:
-    void write(std::string_view text) {
-        if (error_ != 0 || text.empty()) return;
-        const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-        if (!written || std::fflush(stdout) != 0) error_ = errno;
-    }
-    bool failed() const { return error_ != 0; }
-    void check() const {
-        constexpr int broken_pipe_status = 141;
-        if (error_ == EPIPE) throw CLI::RuntimeError(broken_pipe_status);
-        if (failed()) fail("cannot write to the standard output: {}", std::strerror(error_));
-    }
-
-  private:
-    int error_ = 0;
-};
 
 /// 0 stands for a rate that was not measured.
 ordered_json rate_json(double rate) { return rate > 0.0 ? ordered_json(rate) : ordered_json(); }

@@ -90,6 +90,19 @@ class Run {
     int32_t sequence_;
 };
 
+Generated run(Context& context, Generation& generation, std::span<const int32_t> prompt,
+              const GenerationHooks& hooks, int32_t sequence) {
+    Run run(context, generation, hooks, sequence);
+    if (run.prefill(prompt)) run.generate();
+    Generated result = std::move(run.result);
+    result.tokens = generation.tokens();
+    result.reason = generation.reason();
+    result.stop = generation.stop();
+    result.seed = generation.seed();
+    if (context.n_outputs() > 0) result.logits_hash = logits_hash(context.logits(0));
+    return result;
+}
+
 }  // namespace
 
 double Generated::prompt_tokens_per_second() const { return per_second(n_prompt, prompt_ms); }
@@ -116,16 +129,21 @@ Generated generate(Context& context, const Tokenizer& tokenizer, std::span<const
     check_prompt_size(prompt.size(), n_ctx, n_used);
     Generation generation(params, tokenizer, prompt,
                           int64_t{n_ctx} - n_used - static_cast<int64_t>(prompt.size()));
-    Run run(context, generation, hooks, sequence);
-    if (run.prefill(prompt)) run.generate();
+    return run(context, generation, prompt, hooks, sequence);
+}
 
-    Generated result = std::move(run.result);
-    result.tokens = generation.tokens();
-    result.reason = generation.reason();
-    result.stop = generation.stop();
-    result.seed = generation.seed();
-    if (context.n_outputs() > 0) result.logits_hash = logits_hash(context.logits(0));
-    return result;
+Generated resume(Context& context, const Tokenizer& tokenizer, std::span<const int32_t> prompt,
+                 const GenerationParams& params, const GenerationHooks& hooks, int32_t sequence) {
+    const uint32_t n_ctx = context.settings().cache.n_cells();
+    const auto n_held = static_cast<size_t>(context.next_position(sequence));
+    check_prompt_size(prompt.size(), n_ctx);
+    if (n_held >= prompt.size()) {
+        fail("sequence {} holds {} tokens, so of a prompt of {} none is left to run", sequence,
+             n_held, prompt.size());
+    }
+    Generation generation(params, tokenizer, prompt,
+                          int64_t{n_ctx} - static_cast<int64_t>(prompt.size()));
+    return run(context, generation, prompt.subspan(n_held), hooks, sequence);
 }
 
 }  // namespace pleat

@@ -45,6 +45,13 @@ Generated generate(Context& context, const Tokenizer& tokenizer, std::span<const
                    const GenerationParams& params, const GenerationHooks& hooks = {},
                    int32_t sequence = 0);
 
+/// The same for a sequence that holds the beginning of the prompt already, its first next_position
+/// tokens: they are not run again, but count for penalties. At least one token is left to run.
+/// n_prompt of the result counts those that were run.
+Generated resume(Context& context, const Tokenizer& tokenizer, std::span<const int32_t> prompt,
+                 const GenerationParams& params, const GenerationHooks& hooks = {},
+                 int32_t sequence = 0);
+
 /// Throws Error with both numbers when a prompt is empty or longer than what is left of a context.
 void check_prompt_size(size_t n_prompt, uint32_t n_ctx, uint32_t n_used = 0);
 

@@ -16,15 +16,18 @@ std::vector<int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_view 
     return tokens;
 }
 
-std::vector<int32_t> chat_prompt_tokens(const Tokenizer& tokenizer, const ChatTemplate& chat,
-                                        const std::vector<ChatMessage>& messages) {
-    const std::string rendered = chat.render(messages, true);
-    std::string_view text = rendered;
-    // Tokenising adds it again.
-    if (tokenizer.add_bos() && !chat.bos().empty() && text.starts_with(chat.bos())) {
-        text.remove_prefix(chat.bos().size());
+std::vector<int32_t> rendered_prompt_tokens(const Tokenizer& tokenizer, std::string_view text) {
+    if (tokenizer.add_bos() && tokenizer.valid(tokenizer.bos())) {
+        const std::string bos = tokenizer.piece(tokenizer.bos(), true);
+        // Tokenising adds it again.
+        if (!bos.empty() && text.starts_with(bos)) text.remove_prefix(bos.size());
     }
     return prompt_tokens(tokenizer, text);
+}
+
+std::vector<int32_t> chat_prompt_tokens(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                                        const std::vector<ChatMessage>& messages) {
+    return rendered_prompt_tokens(tokenizer, chat.render(messages, true));
 }
 
 std::vector<int32_t> chat_prompt_tokens(const Tokenizer& tokenizer, const std::string& system,

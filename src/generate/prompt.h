@@ -16,8 +16,11 @@ namespace pleat {
 /// continue. Throws Error when no token results.
 std::vector<int32_t> prompt_tokens(const Tokenizer& tokenizer, std::string_view text);
 
+/// The tokens of what a chat template made. A BOS that the template wrote itself is not doubled.
+std::vector<int32_t> rendered_prompt_tokens(const Tokenizer& tokenizer, std::string_view text);
+
 /// One turn of a chat: the model's template around a system message (none when empty) and what the
-/// user says. A BOS that the template wrote itself is not doubled.
+/// user says.
 std::vector<int32_t> chat_prompt_tokens(const Tokenizer& tokenizer, const std::string& system,
                                         const std::string& user);
 /// The same for any conversation.

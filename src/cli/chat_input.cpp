@@ -1,0 +1,58 @@
+#include "cli/chat_input.h"
+
+#include <string_view>
+
+#include "base/error.h"
+
+namespace pleat::cli {
+namespace {
+
+constexpr std::string_view fence = R"(""")";
+const std::string first_prompt = "> ";
+const std::string next_prompt = ". ";
+
+using Read = std::function<LineEvent(const std::string&)>;
+
+ChatInput without_text(const LineEvent& event) {
+    return {.kind = event.kind == LineEvent::Kind::end ? ChatInput::Kind::end
+                                                       : ChatInput::Kind::interrupted};
+}
+
+/// `text` is what follows the opening """. A newline next to a mark is not part of the text.
+ChatInput read_fenced(std::string text, const Read& read) {
+    bool first = true;
+    while (!text.ends_with(fence)) {
+        const LineEvent event = read(next_prompt);
+        if (event.kind == LineEvent::Kind::interrupted) return without_text(event);
+        if (event.kind == LineEvent::Kind::end) {
+            fail("the input ends inside {}: close the text with {}", fence, fence);
+        }
+        if (!first || !text.empty()) text += '\n';
+        first = false;
+        text += event.text;
+    }
+    text.resize(text.size() - fence.size());
+    if (text.ends_with('\n')) text.pop_back();
+    return {.text = std::move(text)};
+}
+
+}  // namespace
+
+ChatInput read_chat_input(const Read& read) {
+    LineEvent event = read(first_prompt);
+    if (event.kind != LineEvent::Kind::line) return without_text(event);
+    if (event.text.starts_with(fence)) return read_fenced(event.text.substr(fence.size()), read);
+    std::string text = event.text;
+    while (text.ends_with('\\')) {
+        text.back() = '\n';
+        event = read(next_prompt);
+        if (event.kind == LineEvent::Kind::interrupted) return without_text(event);
+        if (event.kind == LineEvent::Kind::end) break;
+        text += event.text;
+    }
+    const bool command = text.starts_with('/');
+    return {.kind = command ? ChatInput::Kind::command : ChatInput::Kind::text,
+            .text = std::move(text)};
+}
+
+}  // namespace pleat::cli
