@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "chat/gemma4_call_reader.h"
 #include "chat/json_call_reader.h"
 #include "chat/qwen35_call_reader.h"
 
@@ -41,6 +42,8 @@ std::unique_ptr<CallReader> make_call_reader(const ChatSyntax& syntax, std::stri
     switch (syntax.tools) {
         case ToolForm::qwen35:
             return make_qwen35_call_reader(syntax, mark == "<function=");
+        case ToolForm::gemma4:
+            return make_gemma4_call_reader(syntax);
         case ToolForm::hermes:
             return make_json_call_reader(syntax, "</tool_call>");
         default:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "chat/call_grammar.h"
 #include "chat/call_reader.h"
 #include "chat/template_traits.h"
 
@@ -92,27 +93,57 @@ std::string_view ChatFormat::tool_form() const {
 
 ChatPrompt ChatFormat::prepare(const ChatRequest& request) const {
     if (!request.template_arguments.is_object()) fail("chat_template_kwargs: must be an object");
-    const bool tools = !request.tools.empty() && request.tool_choice != ToolChoice::none;
-    if (tools && tool_form_ == ToolForm::none) {
+    std::vector<Tool> tools;
+    if (request.tool_choice != ToolChoice::none) tools = read_tools(request.tools);
+    if (!tools.empty() && tool_form_ == ToolForm::none) {
         fail("tools: this model's chat template knows no tool calls");
     }
+    if (!tools.empty() && !request.grammar.empty()) {
+        fail("a grammar or response_format cannot be combined with tools");
+    }
     const TemplateInputs inputs{.messages = template_messages(request.messages, needs_),
-                                .tools = tools ? request.tools : nlohmann::ordered_json(),
+                                .tools = tools.empty() ? nlohmann::ordered_json() : request.tools,
                                 .arguments = request.template_arguments,
                                 .add_generation_prompt = request.add_generation_prompt};
-    ChatPrompt prompt{.text = template_->render(inputs)};
-    prompt.stops = stops_;
-    if (tools) prompt.syntax.tools = tool_form_;
-    if (request.reasoning == ReasoningFormat::separate) {
-        prompt.syntax.reasoning = reasoning_;
-        prompt.syntax.reasoning_open = request.add_generation_prompt && !reasoning_.open.empty() &&
-                                       trimmed(prompt.text).ends_with(reasoning_.open);
+    ChatPrompt prompt{.text = template_->render(inputs), .stops = stops_};
+    const bool separate = request.reasoning == ReasoningFormat::separate;
+    if (separate) prompt.syntax.reasoning = reasoning_;
+    if (!tools.empty()) {
+        prompt.syntax.tools = tool_form_;
+        prompt.syntax.text_parameters = text_parameters(tools);
+        for (const Tool& tool : tools) prompt.syntax.tool_names.push_back(tool.name);
     }
-    if (!request.grammar.empty()) prompt.constraint.text = request.grammar;
-    prompt.special = special_marks_ && (tools || !prompt.syntax.reasoning.close.empty());
+    prompt.special = special_marks_ && (!tools.empty() || separate);
     // Shown control tokens include the one that ends the turn.
     if (prompt.special) prompt.stops.insert(prompt.stops.end(), ends_.begin(), ends_.end());
+
+    const std::string_view end = trimmed(prompt.text);
+    const bool thinks = !reasoning_.close.empty() && request.add_generation_prompt;
+    const bool open = thinks && end.ends_with(reasoning_.open);
+    prompt.syntax.reasoning_open = separate && open;
+    prompt.constraint = constraint_of(request, tools);
+    // A prompt that closes the reasoning has done with it. Where nobody takes it out of the answer,
+    // it comes only when the prompt itself begins it.
+    const bool may_reason = thinks && separate && !end.ends_with(reasoning_.close);
+    if (!prompt.constraint.text.empty() && (open || may_reason)) {
+        const bool may_end =
+            prompt.syntax.tools != ToolForm::none && request.tool_choice == ToolChoice::automatic;
+        prompt.constraint = after_reasoning(prompt.constraint, reasoning_, open, may_end);
+    }
     return prompt;
+}
+
+GrammarConstraint ChatFormat::constraint_of(const ChatRequest& request,
+                                            std::vector<Tool> tools) const {
+    if (tools.empty()) return {.text = request.grammar};
+    if (request.tool_choice == ToolChoice::named) {
+        std::erase_if(tools, [&](const Tool& tool) { return tool.name != request.tool_name; });
+        if (tools.empty()) fail("tool_choice: there is no tool named {}", request.tool_name);
+    }
+    return call_constraint({.form = tool_form_,
+                            .tools = std::move(tools),
+                            .parallel = request.parallel_tool_calls,
+                            .optional = request.tool_choice == ToolChoice::automatic});
 }
 
 }  // namespace pleat

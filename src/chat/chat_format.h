@@ -8,6 +8,7 @@
 
 #include "chat/chat_messages.h"
 #include "chat/chat_parser.h"
+#include "chat/tools.h"
 #include "text/chat_template.h"
 #include "text/sampling_params.h"
 #include "text/tokenizer.h"
@@ -68,6 +69,7 @@ class ChatFormat {
 
   private:
     void use(std::shared_ptr<const ChatTemplate> chat, std::string text);
+    GrammarConstraint constraint_of(const ChatRequest& request, std::vector<Tool> tools) const;
 
     std::string template_text_;
     std::vector<std::string> warnings_;

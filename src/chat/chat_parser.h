@@ -15,7 +15,7 @@ enum class ToolForm : uint8_t {
     hermes,  ///< <tool_call>{"name": ..., "arguments": {...}}</tool_call>: Qwen2.5, Qwen3
     qwen35,  ///< <tool_call><function=name><parameter=key>value</parameter></function></tool_call>
     llama3,  ///< {"name": ..., "parameters": {...}}, alone or after <|python_tag|>
-    gemma4,  ///< <|tool_call>call:name{key:value}<tool_call|>, texts between <|"|>
+    gemma4,  ///< <|tool_call>call:name{key:value}<tool_call|>, texts between <|"|> marks
 };
 
 /// The texts around reasoning; empty: the model does not think.

@@ -240,6 +240,32 @@ TEST(ChatParserQwen35, MakesWhatIsNoCallContent) {
     }
 }
 
+TEST(ChatParserGemma4, ReadsCalls) {
+    const ChatAnswer answer = parse(ToolForm::gemma4,
+                                    "<|tool_call>call:send{text:<|\"|>a "
+                                    "\"b\"\n<|\"|>,n:3,list:[1.5,{a:true,<|\"|>b c<|\"|>:None}],"
+                                    "\"json\":{\"x\":\"\\n\"},empty:{},none:[]}<tool_call|><|tool_"
+                                    "call>call:get_weather{}<tool_call|>");
+    EXPECT_EQ(answer.content, "");
+    EXPECT_THAT(
+        calls_of(answer),
+        testing::ElementsAre(R"(send{"text": "a \"b\"\n", "n": 3, "list": [1.5, {"a": true, )"
+                             R"("b c": null}], "json": {"x": "\n"}, "empty": {}, "none": []})",
+                             "get_weather{}"));
+}
+
+TEST(ChatParserGemma4, MakesWhatIsNoCallContent) {
+    for (const std::string text :
+         {"<|tool_call>call:nobody{}<tool_call|>", "<|tool_call>call:send{a:Ulm}<tool_call|>",
+          "<|tool_call>call:send{a:1]<tool_call|>", "<|tool_call>call:send{a:<|x}",
+          "<|tool_call>{}", "<|tool_call>call:send{a:1,}<tool_call|>",
+          "<|tool_call>call:send{a:<|\"|>b"}) {
+        const ChatAnswer answer = parse(ToolForm::gemma4, text);
+        EXPECT_EQ(answer.content, text);
+        EXPECT_THAT(answer.calls, IsEmpty());
+    }
+}
+
 /// Texts made of what matters to the forms, often valid for a good part.
 std::string random_text(std::mt19937& rng) {
     static const std::vector<std::string> parts{"<think>",

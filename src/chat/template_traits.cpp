@@ -44,7 +44,7 @@ Json call(Json content, Json arguments) {
 }  // namespace
 
 ToolForm tool_form_of(std::string_view text) {
-    if (has(text, "<|tool_call>call:")) return ToolForm::gemma4;
+    if (has(text, "<|tool_call>") && has(text, "<tool_call|>")) return ToolForm::gemma4;
     if (has(text, "<function=") && has(text, "<parameter=")) return ToolForm::qwen35;
     if (has(text, "<tool_call>")) return ToolForm::hermes;
     if (has(text, "<|start_header_id|>") && has(text, "\"parameters\": ")) return ToolForm::llama3;
@@ -53,6 +53,7 @@ ToolForm tool_form_of(std::string_view text) {
 
 ReasoningMarks reasoning_marks_of(std::string_view text) {
     if (has(text, "</think>")) return {"<think>", "</think>"};
+    if (has(text, "<|channel>thought")) return {"<|channel>thought", "<channel|>"};
     if (has(text, "[/THINK]")) return {"[THINK]", "[/THINK]"};
     return {};
 }
