@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "support/gbnf.h"
 #include "text/grammar.h"
+#include "text/sampler.h"
 #include "text/tokenizer.h"
 
 namespace pleat {
@@ -678,6 +679,29 @@ TEST(JsonSchema, HostileSchemasAreRefusedQuickly) {
         for (int k = 0; k < 4'000; ++k) one_of["oneOf"][i]["enum"].push_back(2 * k + i);
     }
     EXPECT_THAT(refusal_of(one_of), HasSubstr("unfold to more than"));
+}
+
+TEST(JsonSchema, ASamplerFollowsItsGrammarsTokenByToken) {
+    SamplingParams params;
+    params.constraint.text = grammar_of(
+        R"({"properties":{"id":{"type":"integer","minimum":5,"maximum":120},"tags":{"type":"array","items":{"pattern":"^[a-z]{1,3}$"},"maxItems":2},
+            "note":{"type":"string","maxLength":100}},"required":["id"]})");
+    const auto follows = [&](const std::string& text) {
+        Sampler sampler(params, tokenizer());
+        for (const int32_t token : tokenizer().tokenize(text, false, false)) {
+            if (!sampler.fits_grammar(token)) return false;
+            sampler.accept(token);
+        }
+        return sampler.fits_grammar(tokenizer().eos());
+    };
+    for (const char* text : {R"({"id":5})", "{\n  \"id\": 120, \"tags\": [\"abc\", \"x\"]\n}",
+                             R"({"id":99,"note":"é漢\n\u00e9"})"}) {
+        EXPECT_TRUE(follows(text)) << text;
+    }
+    for (const char* text : {R"({"id":4})", R"({"id":121})", R"({"id":5,"tags":["abcd"]})",
+                             R"({"id":5)", R"({"tags":[],"id":5})"}) {
+        EXPECT_FALSE(follows(text)) << text;
+    }
 }
 
 TEST(JsonSchema, RulesOfSeveralSchemasLiveInOneGrammar) {

@@ -220,61 +220,6 @@ std::string SchemaTranslator::later(const Constraints& alternative, uint8_t type
     return rule;
 }
 
-std::string SchemaTranslator::array_body(const Constraints& array, Needs& needs) {
-    const std::string wish =
-        array.place.pointer.substr(array.place.pointer.rfind('/') + 1) + "-item";
-    const bool listed = array.n_prefix() > 0;
-    const bool others = !listed || std::ranges::any_of(array.arrays, [](const ArrayPart& part) {
-        return part.items.has_value();
-    });
-    std::vector<std::string> prefix;
-    for (size_t i = 0; i < array.n_prefix(); ++i) {
-        prefix.push_back(rule_for(array.item(i), wish).value_or(""));
-        if (prefix.back().empty()) {
-            prefix.pop_back();
-            break;
-        }
-    }
-    const bool cut = prefix.size() < array.n_prefix();
-    std::string more;
-    if (others && !cut) more = rule_for(array.item(prefix.size()), wish).value_or("");
-    const uint64_t n_prefix = prefix.size();
-    std::optional<uint64_t> most = array.n_items.most;
-    if (more.empty()) most = std::min(n_prefix, most.value_or(n_prefix));
-    // A tuple is written whole unless the schema says that it may be shorter.
-    uint64_t least = array.n_items.least;
-    const bool says_least = std::ranges::any_of(
-        array.sources, [](const ordered_json* source) { return source->contains("minItems"); });
-    if (listed && !says_least) least = std::min(n_prefix, most.value_or(n_prefix));
-    if (most && least > *most) fail_at(array.place, "no array can have its number of items");
-    for (uint64_t i = 0; i < std::min(n_prefix, least); ++i) needs.push_back({prefix[i]});
-    if (least > n_prefix) needs.push_back({more});
-
-    // From the last optional item of the prefix backwards: each can come only after the one before.
-    std::string tail;
-    const uint64_t after = n_prefix;
-    if (!more.empty() && (!most || *most > after)) {
-        const uint64_t rest_least = least > after ? least - after : 0;
-        std::optional<uint64_t> rest_most;
-        if (most) rest_most = *most - after;
-        if (n_prefix > 0) {
-            tail = grammar_.repeat(grammar_.add("more-items", after_comma(grammar_, more)),
-                                   rest_least, rest_most);
-        } else {
-            if (rest_most) rest_most = *rest_most - 1;
-            tail = more + " " +
-                   grammar_.repeat(grammar_.add("more-items", after_comma(grammar_, more)),
-                                   rest_least > 0 ? rest_least - 1 : 0, rest_most);
-        }
-    }
-    for (uint64_t i = std::min(n_prefix, most.value_or(n_prefix)); i-- > 0;) {
-        const std::string item = i == 0 ? prefix[0] : after_comma(grammar_, prefix[i]);
-        tail = item + (tail.empty() ? "" : " " + tail);
-        if (i >= least && i > 0) tail = grammar_.add("optional-items", "(" + tail + ")?");
-    }
-    return least == 0 ? bracketed_or_empty(grammar_, "[]", tail) : bracketed(grammar_, "[]", tail);
-}
-
 std::string add_json_schema(GrammarText& grammar, const ordered_json& schema,
                             const SchemaLimits& limits) {
     return SchemaTranslator(grammar, schema, limits).translate();

@@ -46,6 +46,15 @@ class SchemaTranslator {
     void check_endings(const SchemaPart& at) const;
 
     std::string array_body(const Constraints& array, Needs& needs);
+    /// The rules of an array's items, and how many it may have.
+    struct Items {
+        std::vector<std::string> prefix = {};
+        std::string more = {};  ///< of each that follows; empty: none may
+        uint64_t least = 0;
+        std::optional<uint64_t> most = {};
+    };
+    Items items_of(const Constraints& array);
+    std::string more_items(const Items& items);
     std::string object_body(const Constraints& object, Needs& needs);
 
     /// A property, or all that are not listed, as `"name": value`.
