@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -41,21 +43,78 @@ class Rows {
     size_t n_vocab_;
 };
 
-SequenceScores score_text(const ScoredSequence& sequence, const Rows& plan, const Rows& reference,
-                          bool is_reference) {
-    SequenceScores scores(3);
-    size_t n = 0;
-    for (size_t row = 0; row < sequence.targets.size(); ++row) {
-        const int32_t target = sequence.targets[row];
-        if (target < 0) continue;
-        add_token(scores[0], n, negative_log_likelihood(plan[row], target));
-        add_token(scores[1], n, is_reference ? 0.0 : kl_divergence(reference[row], plan[row]));
-        const bool same = is_reference || likeliest(plan[row]) == likeliest(reference[row]);
-        add_token(scores[2], n, same ? 1.0 : 0.0);
-        ++n;
-    }
-    return scores;
+/// Calls work(i) for every i below n, on so many threads. `work` must not throw.
+void in_parallel(size_t n, int n_threads, const std::function<void(size_t)>& work) {
+    const size_t n_teams =
+        std::clamp<size_t>(static_cast<size_t>(n_threads), 1, std::max(n, size_t{1}));
+    std::vector<std::thread> others;
+    const auto share = [&](size_t team) {
+        for (size_t i = team; i < n; i += n_teams) work(i);
+    };
+    for (size_t team = 1; team < n_teams; ++team) others.emplace_back(share, team);
+    share(0);
+    for (std::thread& other : others) other.join();
 }
+
+/// The reference's logits of an item, and what every comparison with them asks for.
+struct Reference {
+    std::vector<float> logits;
+    std::vector<double> log_sums = {};    ///< by row; of scored rows
+    std::vector<int32_t> likeliest = {};  ///< likewise
+};
+
+/// Scored rows of a text: over a large vocabulary the exponentials take as long as some layers do.
+class TextRows {
+  public:
+    TextRows(const ScoredSequence& sequence, std::span<const float> logits, int n_threads)
+        : sequence_(sequence), rows_(logits, sequence.item.rows.size()), n_threads_(n_threads) {
+        for (size_t row = 0; row < sequence.targets.size(); ++row) {
+            if (sequence.targets[row] >= 0) scored_.push_back(row);
+        }
+    }
+
+    Reference as_reference(std::span<const float> logits) const {
+        Reference reference{.logits = {logits.begin(), logits.end()}};
+        reference.log_sums.resize(sequence_.targets.size());
+        reference.likeliest.resize(sequence_.targets.size());
+        in_parallel(scored_.size(), n_threads_, [&](size_t i) {
+            reference.log_sums[scored_[i]] = log_sum_exp(rows_[scored_[i]]);
+            reference.likeliest[scored_[i]] = likeliest(rows_[scored_[i]]);
+        });
+        return reference;
+    }
+
+    /// Without `reference`: of the reference itself.
+    SequenceScores score(const Reference* reference) const {
+        struct Token {
+            double nll = 0.0;
+            double kl = 0.0;
+            double top1 = 1.0;
+        };
+        std::vector<Token> tokens(scored_.size());
+        in_parallel(scored_.size(), n_threads_, [&](size_t i) {
+            const size_t row = scored_[i];
+            tokens[i].nll = negative_log_likelihood(rows_[row], sequence_.targets[row]);
+            if (reference == nullptr) return;
+            const Rows base(reference->logits, sequence_.item.rows.size());
+            tokens[i].kl = kl_divergence(base[row], reference->log_sums[row], rows_[row]);
+            tokens[i].top1 = likeliest(rows_[row]) == reference->likeliest[row] ? 1.0 : 0.0;
+        });
+        SequenceScores scores(3);
+        for (size_t i = 0; i < tokens.size(); ++i) {
+            add_token(scores[0], i, tokens[i].nll);
+            add_token(scores[1], i, tokens[i].kl);
+            add_token(scores[2], i, tokens[i].top1);
+        }
+        return scores;
+    }
+
+  private:
+    const ScoredSequence& sequence_;
+    Rows rows_;
+    int n_threads_;
+    std::vector<size_t> scored_;
+};
 
 SequenceScores score_probe(const ScoredSequence& sequence, const Rows& plan) {
     bool exact = true;
@@ -92,7 +151,11 @@ double log_sum_exp(std::span<const float> logits) {
 }
 
 double kl_divergence(std::span<const float> reference, std::span<const float> plan) {
-    const double lse_reference = log_sum_exp(reference);
+    return kl_divergence(reference, log_sum_exp(reference), plan);
+}
+
+double kl_divergence(std::span<const float> reference, double lse_reference,
+                     std::span<const float> plan) {
     const double lse_plan = log_sum_exp(plan);
     double sum = 0.0;
     for (size_t i = 0; i < reference.size(); ++i) {
@@ -137,18 +200,17 @@ PlanScores Scorer::score(const std::vector<LayerPlan>& plans, const Workload& wo
             item.tokens.resize(length, item.tokens.back());
             items.push_back(std::move(item));
         }
-        std::map<size_t, std::vector<float>> references;  // logits of the items under way
+        std::map<size_t, Reference> references;  // of the items under way
         const auto on_logits = [&](size_t plan, size_t item, std::span<const float> logits) {
             const ScoredSequence& sequence = workload.sequences()[wanted[members[item]]];
-            const Rows rows(logits, sequence.item.rows.size());
             SequenceScores& target = found[plan][members[item]];
             if (!workload.is_text(sequence.source)) {
-                target = score_probe(sequence, rows);
+                target = score_probe(sequence, Rows(logits, sequence.item.rows.size()));
                 return;
             }
-            if (plan == 0) references[item].assign(logits.begin(), logits.end());
-            target = score_text(sequence, rows,
-                                Rows(references.at(item), sequence.item.rows.size()), plan == 0);
+            const TextRows rows(sequence, logits, settings_.context.n_threads_batch);
+            if (plan == 0 && plans.size() > 1) references[item] = rows.as_reference(logits);
+            target = rows.score(plan == 0 ? nullptr : &references.at(item));
         };
         const auto on_done = [&](size_t, size_t) { references.clear(); };
         const auto report = [&](uint64_t n, uint64_t of) {

@@ -58,5 +58,8 @@ double log_sum_exp(std::span<const float> logits);
 
 /// KL(reference || plan) in nats of two rows of logits.
 double kl_divergence(std::span<const float> reference, std::span<const float> plan);
+/// The same where log_sum_exp(reference) is known.
+double kl_divergence(std::span<const float> reference, double lse_reference,
+                     std::span<const float> plan);
 
 }  // namespace pleat
