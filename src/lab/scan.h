@@ -46,8 +46,9 @@ struct Rung {
     double keep = 1.0;       ///< fraction of the plans that go on
     bool operator==(const Rung&) const = default;
 };
-/// Rungs with thirds: of all plans a third goes on, three times the items each. As few as keep the
-/// work within `budget` of scoring all plans on all items; 1 = everything at once.
+/// Rungs of thirds (of all plans a third goes on, to three times the items) or of halves, whichever
+/// uses more of what `budget` allows as a fraction of scoring all plans on all items; 1 =
+/// everything at once.
 std::vector<Rung> halving_rungs(size_t n_sequences, double budget);
 /// What the rungs cost, as a fraction of scoring all plans on all items.
 double work_of(const std::vector<Rung>& rungs);

@@ -36,16 +36,31 @@ std::vector<ScanBlock> blocks_around(const ScanBlock& block, const ScanRange& ra
     return {around.begin(), around.end()};
 }
 
-std::vector<Rung> halving_rungs(size_t n_sequences, double budget) {
-    constexpr size_t factor = 3;
+namespace {
+
+/// As few rungs as keep the work within the budget, where a rung has 1/factor of the next one's
+/// items and lets 1/factor of the plans go on.
+std::vector<Rung> rungs_of(size_t n_sequences, double budget, size_t factor) {
     std::vector<Rung> rungs{{.n_sequences = n_sequences}};
     while (work_of(rungs) > budget) {
         const size_t first = rungs.front().n_sequences;
         if (first < factor) break;  // there is nothing left to cut
-        rungs.insert(rungs.begin(),
-                     {.n_sequences = (first + factor - 1) / factor, .keep = 1.0 / factor});
+        rungs.insert(rungs.begin(), {.n_sequences = (first + factor - 1) / factor,
+                                     .keep = 1.0 / static_cast<double>(factor)});
     }
     return rungs;
+}
+
+}  // namespace
+
+std::vector<Rung> halving_rungs(size_t n_sequences, double budget) {
+    const std::vector<Rung> thirds = rungs_of(n_sequences, budget, 3);
+    const std::vector<Rung> halves = rungs_of(n_sequences, budget, 2);
+    const double a = work_of(thirds);
+    const double b = work_of(halves);
+    const bool both_within = a <= budget && b <= budget;
+    // Within the budget more work means fewer good plans lost.
+    return (both_within ? a >= b : a <= b) ? thirds : halves;
 }
 
 std::vector<size_t> steps_of(const std::vector<Rung>& rungs) {

@@ -64,9 +64,17 @@ TEST(HalvingRungs, KeepWithinTheBudget) {
     EXPECT_NEAR(work_of(three), 1.0 / 9.0 + 2.0 / 27.0 + 2.0 / 27.0, 1e-12);
 }
 
+TEST(HalvingRungs, TakeHalvesWhereTheseUseMoreOfTheBudget) {
+    // Thirds would take 1/9 + 3 x 2/81 + ..., 0.11 in all.
+    const auto rungs = halving_rungs(64, 0.2);
+    ASSERT_EQ(rungs.size(), 5U);
+    EXPECT_EQ(rungs[0], (Rung{.n_sequences = 4, .keep = 0.5}));
+    EXPECT_NEAR(work_of(rungs), 1.0 / 16.0 + 4.0 / 32.0, 1e-12);
+}
+
 TEST(HalvingRungs, GoNoFurtherThanOneItem) {
     const auto rungs = halving_rungs(4, 0.001);
-    EXPECT_EQ(rungs.front().n_sequences, 2U);
+    EXPECT_EQ(rungs.front().n_sequences, 1U);
     EXPECT_EQ(rungs.back().n_sequences, 4U);
 }
 
