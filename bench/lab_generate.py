@@ -43,7 +43,7 @@ def pleat(args, mode, specs):
 
 def stock(args, n):
     out = run([f"{TOP}/scripts/stock.sh", "llama-batched-bench", "-m", args.model, "-t", str(args.threads),
-               "-c", str(n * (args.prompt + args.tokens)), "-npp", str(args.prompt), "-ntg",
+               "-c", str(n * max(256, args.prompt + args.tokens)), "-npp", str(args.prompt), "-ntg",
                str(args.tokens), "-npl", str(n), "--output-format", "jsonl"])
     rows = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     return rows[-1]["speed_tg"]

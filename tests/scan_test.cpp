@@ -66,8 +66,8 @@ TEST(EvalCommand, GeneratesTheAnswersThatItsLikeliestTokensPromise) {
     for (size_t plan = 0; plan < 2; ++plan) {
         const double expected = read[plan]["scores"]["exact:arithmetic"]["value"];
         // Other row counts may round a near tie the other way: two answers of 150.
-        EXPECT_NEAR(written[plan]["scores"]["probe:arithmetic"]["exact"], expected, 0.014);
-        EXPECT_EQ(written[plan]["scores"]["probe:arithmetic"]["parsed"], 1.0);
+        EXPECT_NEAR(written[plan]["scores"]["exact:arithmetic"]["value"], expected, 0.014);
+        EXPECT_EQ(written[plan]["scores"]["parsed:arithmetic"]["value"], 1.0);
         EXPECT_GT(expected, 0.5);
     }
 }

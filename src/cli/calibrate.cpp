@@ -128,6 +128,7 @@ struct CalibrateCommand {
                                                              .data = r.data,
                                                              .settings = named});
         const Scorer scorer(r.opened, sweep);
+        scoring.check_answers(scorer, LayerPlan::resolve({}, r.shape()), r.workload);
         Trials trials(scorer, r.workload,
                       split_workload(r.workload, trial.validation(), trial.seed()),
                       journal ? &*journal : nullptr);

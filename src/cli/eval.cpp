@@ -14,8 +14,6 @@
 #include "cli/interrupt.h"
 #include "cli/lab_options.h"
 #include "cli/options.h"
-#include "lab/answers.h"
-#include "lab/probes.h"
 #include "lab/scorer.h"
 #include "lab/statistics.h"
 #include "plan/cost.h"
@@ -35,13 +33,6 @@ struct Row {
     PlanCost identity_cost;
     std::vector<Score> scores;
     std::vector<PairedDifference> differences;  ///< to the identity plan of the same model
-    std::vector<std::pair<std::string, ProbeSummary>> answers = {};  ///< by kind, when generated
-};
-
-/// Probes of one kind with what a plan answered.
-struct Answers {
-    std::string kind;
-    std::vector<Probe> probes;
 };
 
 bool is_nll(const Measure& measure) { return measure.name.starts_with("nll"); }
@@ -62,8 +53,6 @@ struct EvalCommand {
     ContextOptions context;
     ScoringOptions scoring;
     uint64_t seed = 1;
-    bool generate = false;
-    double min_parse = 0.5;
     bool json = false;
 
     void run() const {
@@ -106,44 +95,22 @@ struct EvalCommand {
                      std::vector<Measure>& measures) const {
         const auto model = open_model(path, context.model_options());
         const Tokenizer tokenizer = Tokenizer::open(path);
-        const Workload workload =
-            generate ? scoring.text_workload(tokenizer) : scoring.workload(tokenizer);
-        const std::vector<Answers> asked = generate ? questions() : std::vector<Answers>{};
+        const Workload workload = scoring.workload(tokenizer);
         measures = workload.measures();
-        for (const Answers& kind : asked) measures.push_back({"probe:" + kind.kind, true});
         const ContextSettings settings = context.settings(model->shape());
         const auto named = plans_of(*model);
         std::vector<LayerPlan> plans;
         for (const auto& [spec, layer_plan] : named) plans.push_back(layer_plan);
 
+        const Scorer scorer(model, scoring.sweep_settings(settings));
+        scoring.check_answers(scorer, plans[0], workload);
         const InterruptGuard interrupt;
-        PlanScores scores{.by_plan = std::vector<std::vector<ItemScores>>(plans.size())};
-        if (!workload.sequences().empty()) {
-            ProgressLine line(std::filesystem::path(path).filename().string(), context.quiet());
-            const Scorer scorer(model, scoring.sweep_settings(settings));
-            scores = scorer.score(plans, workload, {}, [&](double fraction) {
-                line.show(fraction);
-                return !interrupt.interrupted();
-            });
-            if (!scores.complete) return false;
-        }
-        std::vector<std::vector<std::pair<std::string, ProbeSummary>>> answers(plans.size());
-        const AnswerSettings answering{
-            .context = settings, .memory_budget = scoring.sweep_settings(settings).memory_budget};
-        for (const Answers& kind : asked) {
-            check_parses(model, plans[0], tokenizer, kind, answering);
-            ProgressLine line("answers to " + kind.kind, context.quiet());
-            const ProbeAnswers found = answer_probes(model, plans, tokenizer, kind.probes,
-                                                     answering, [&](double fraction) {
-                                                         line.show(fraction);
-                                                         return !interrupt.interrupted();
-                                                     });
-            if (!found.complete) return false;
-            for (size_t p = 0; p < plans.size(); ++p) {
-                scores.by_plan[p].push_back(item_scores(found.by_plan[p]));
-                answers[p].emplace_back(kind.kind, summarize(found.by_plan[p]));
-            }
-        }
+        ProgressLine line(std::filesystem::path(path).filename().string(), context.quiet());
+        const PlanScores scores = scorer.score(plans, workload, {}, [&](double fraction) {
+            line.show(fraction);
+            return !interrupt.interrupted();
+        });
+        if (!scores.complete) return false;
         for (size_t p = 0; p < plans.size(); ++p) {
             Row row{.model = path,
                     .spec = named[p].first,
@@ -151,8 +118,7 @@ struct EvalCommand {
                     .cost = plan_cost(plans[p], model->shape(), settings.cache),
                     .identity_cost = plan_cost(plans[0], model->shape(), settings.cache),
                     .scores = {},
-                    .differences = {},
-                    .answers = answers[p]};
+                    .differences = {}};
             for (size_t m = 0; m < measures.size(); ++m) {
                 row.scores.push_back(mean_of(scores.by_plan[p][m]));
                 row.differences.push_back(
@@ -161,33 +127,6 @@ struct EvalCommand {
             rows.push_back(std::move(row));
         }
         return true;
-    }
-
-    std::vector<Answers> questions() const {
-        if (scoring.probes().empty()) fail("--generate needs probes to answer: --probes FILE");
-        std::vector<Answers> kinds;
-        for (const Probe& probe : scoring.read_probes()) {
-            auto kind = std::ranges::find(kinds, probe.kind, &Answers::kind);
-            if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {probe.kind, {}});
-            kind->probes.push_back(probe);
-        }
-        return kinds;
-    }
-
-    /// A ranking of answers that nobody can read would rank noise: seen on a few before the rest.
-    void check_parses(const std::shared_ptr<Model>& model, const LayerPlan& identity,
-                      const Tokenizer& tokenizer, const Answers& kind,
-                      const AnswerSettings& answering) const {
-        constexpr size_t n_tried = 8;
-        const auto few = std::span(kind.probes).first(std::min(n_tried, kind.probes.size()));
-        const ProbeAnswers found =
-            answer_probes(model, std::span(&identity, 1), tokenizer, few, answering);
-        const ProbeSummary seen = summarize(found.by_plan.front());
-        if (seen.parsed >= min_parse) return;
-        fail(
-            "of {} answers to probes of kind {} the identity plan gives only {:.0f} % in a form "
-            "that can be read, {:.0f} % are wanted (--min-parse)",
-            few.size(), kind.kind, 100.0 * seen.parsed, 100.0 * min_parse);
     }
 
     static std::string as_text(const std::vector<Row>& rows, const std::vector<Measure>& measures) {
@@ -217,12 +156,6 @@ struct EvalCommand {
                 }
                 text += '\n';
             }
-            for (const auto& [kind, a] : row.answers) {
-                text += fmt::format(
-                    "    {:<24} exact {:.3f}, parsed {:.3f}, length right {:.3f}, "
-                    "cut {:.3f} of {}\n",
-                    "answers:" + kind, a.exact, a.parsed, a.length_ok, a.cut, a.n);
-            }
         }
         return text;
     }
@@ -247,13 +180,6 @@ struct EvalCommand {
                                        {"high", d.high},
                                        {"p", d.p}};
                 scores[measures[m].name] = std::move(entry);
-            }
-            for (const auto& [kind, a] : row.answers) {
-                ordered_json& entry = scores["probe:" + kind];
-                entry["exact"] = a.exact;
-                entry["parsed"] = a.parsed;
-                entry["length_ok"] = a.length_ok;
-                entry["cut"] = a.cut;
             }
             list.push_back(
                 {{"model", row.model},
@@ -285,13 +211,6 @@ void add_eval(CLI::App& app) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command->scoring.add(*sub);
     sub->add_option("--seed", command->seed, "Of the bootstrap intervals")->capture_default_str();
-    sub->add_flag("--generate", command->generate,
-                  "Let the plans write the answers to probes, instead of asking whether the right "
-                  "ones are the likeliest; RYS probes need it");
-    sub->add_option("--min-parse", command->min_parse,
-                    "With --generate: refuse when fewer of the identity plan's answers can be read")
-        ->check(CLI::Range(0.0, 1.0))
-        ->capture_default_str();
     sub->add_flag("--json", command->json, "One JSON object instead of a table");
     command->plan.add(*sub);
     command->context.add(*sub, false);

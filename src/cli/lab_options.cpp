@@ -105,20 +105,40 @@ void ScoringOptions::add(CLI::App& app) {
     app.add_option("--memory", memory_, "Memory for what plans share, as 512M or 2G")
         ->capture_default_str()
         ->group(group);
+    app.add_flag("--generate", generate_,
+                 "Let the plans write the answers to probes, instead of asking whether the right "
+                 "ones are the likeliest; RYS probes need it")
+        ->group(group);
+    app.add_option("--min-parse", min_parse_,
+                   "With --generate: refuse when fewer of the identity plan's answers can be read")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str()
+        ->group(group);
 }
 
 Workload ScoringOptions::workload(const Tokenizer& tokenizer) const {
     if (texts_.empty() && probes_.empty()) {
         fail("nothing to score on: name a text with --text or a probe file with --probes");
     }
-    Workload workload = text_workload(tokenizer);
-    workload.add_probes(read_probes(), tokenizer);
+    if (generate_ && probes_.empty()) fail("--generate needs probes to answer: --probes FILE");
+    Workload workload;
+    add_texts(workload, tokenizer);
+    const std::vector<Probe> probes = read_probes();
+    if (generate_) {
+        workload.add_questions(probes, tokenizer);
+    } else {
+        workload.add_probes(probes, tokenizer);
+    }
     return workload;
 }
 
-Workload ScoringOptions::text_workload(const Tokenizer& tokenizer) const {
+void ScoringOptions::check_answers(const Scorer& scorer, const LayerPlan& identity,
+                                   const Workload& workload) const {
+    require_readable_answers(scorer, identity, workload, min_parse_);
+}
+
+void ScoringOptions::add_texts(Workload& workload, const Tokenizer& tokenizer) const {
     refuse_twice(texts_, "--text");
-    Workload workload;
     for (const std::string& path : texts_) {
         std::string text = read_text_file(path, "the text");
         // Stock's tools leave out one newline at the end of a file.
@@ -129,7 +149,6 @@ Workload ScoringOptions::text_workload(const Tokenizer& tokenizer) const {
                           n_ctx_, tokenizer.add_bos() ? tokenizer.bos() : -1,
                           max_chunks_.value_or(SIZE_MAX));
     }
-    return workload;
 }
 
 std::vector<Probe> ScoringOptions::read_probes() const {

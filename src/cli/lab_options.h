@@ -22,9 +22,10 @@ class ScoringOptions {
 
     /// Reads texts and probes. Throws Error when there are none, or one cannot be read.
     Workload workload(const Tokenizer& tokenizer) const;
-    /// Texts alone, and none is no error: for probes that are answered by generation.
-    Workload text_workload(const Tokenizer& tokenizer) const;
-    std::vector<Probe> read_probes() const;
+    /// Before a long run: refuses when the identity plan's answers cannot be read.
+    void check_answers(const Scorer& scorer, const LayerPlan& identity,
+                       const Workload& workload) const;
+    bool generate() const { return generate_; }
     SweepSettings sweep_settings(const ContextSettings& context) const;
     /// Every file with its hash.
     std::vector<DataSource> sources(const Workload& workload) const;
@@ -38,11 +39,16 @@ class ScoringOptions {
     const std::vector<std::string>& probes() const { return probes_; }
 
   private:
+    void add_texts(Workload& workload, const Tokenizer& tokenizer) const;
+    std::vector<Probe> read_probes() const;
+
     std::vector<std::string> texts_;
     std::vector<std::string> probes_;
     uint32_t n_ctx_ = 256;
     std::optional<size_t> max_chunks_;
     std::string memory_ = "1G";
+    bool generate_ = false;
+    double min_parse_ = 0.5;
 };
 
 /// Throws Error unless a result can be written to `path` (empty: none is): it must not be one of

@@ -100,6 +100,7 @@ struct ScanCommand {
         const Split split = split_workload(workload, trial.validation(), trial.seed());
         const std::vector<Rung> rungs = halving_rungs(split.selection.size(), options.budget);
         const Scorer scorer(opened, scoring.sweep_settings(settings));
+        scoring.check_answers(scorer, LayerPlan::resolve({}, shape), workload);
         std::optional<Journal> journal = trial.open_journal({.command = "scan",
                                                              .model = fingerprint,
                                                              .measures = workload.measures(),

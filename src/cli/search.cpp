@@ -92,6 +92,7 @@ struct SearchCommand {
         Trials trials(scorer, workload, split_workload(workload, trial.validation(), trial.seed()),
                       journal ? &*journal : nullptr);
         const LayerPlan identity = LayerPlan::resolve({}, shape);
+        scoring.check_answers(scorer, identity, workload);
         const auto result = measured(trials, identity, shape, settings, measure);
         if (!result) end_interrupted(journal);
         trials.finish();
@@ -122,9 +123,9 @@ struct SearchCommand {
     /// Right answers where there are probes, else the negative log-likelihood of the text.
     size_t rank_measure(const std::vector<Measure>& measures) const {
         for (size_t m = 0; m < measures.size(); ++m) {
-            if (rank_by.empty() ? measures[m].name.starts_with("exact")
-                                : measures[m].name == rank_by)
-                return m;
+            const std::string& name = measures[m].name;
+            const bool answers = name.starts_with("exact:") || name.starts_with("probe:");
+            if (rank_by.empty() ? answers : name == rank_by) return m;
         }
         if (rank_by.empty()) return 0;
         std::string names;

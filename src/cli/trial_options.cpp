@@ -38,6 +38,7 @@ TrialOptions::Settings TrialOptions::settings(const ScoringOptions& scoring,
     const std::optional<size_t> chunks = scoring.max_chunks();
     return {{"n_ctx", fmt::to_string(scoring.n_ctx())},
             {"chunks", chunks ? fmt::to_string(*chunks) : "all"},
+            {"generate", scoring.generate() ? "yes" : "no"},
             {"validation", fmt::to_string(validation_)},
             {"seed", fmt::to_string(seed_)},
             {"ubatch_size", fmt::to_string(cache.n_ubatch)},

@@ -25,8 +25,9 @@ LayerPlan plan_of(const ScanBlock& block, const ModelShape& shape) {
 size_t measure_to_rank_by(const std::vector<Measure>& measures, const std::string& name) {
     std::string names;
     for (size_t m = 0; m < measures.size(); ++m) {
+        const std::string& it = measures[m].name;
         const bool wanted =
-            name.empty() ? measures[m].name.starts_with("exact:") : measures[m].name == name;
+            name.empty() ? it.starts_with("exact:") || it.starts_with("probe:") : it == name;
         if (wanted) return m;
         names += (names.empty() ? "" : ", ") + measures[m].name;
     }

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "lab/answers.h"
 #include "lab/perplexity.h"
+#include "lab/statistics.h"
 
 namespace pleat {
 namespace {
@@ -170,16 +172,85 @@ double kl_divergence(std::span<const float> reference, double lse_reference,
 Scorer::Scorer(std::shared_ptr<Model> model, SweepSettings settings)
     : model_(std::move(model)), settings_(settings) {}
 
+/// One call of score().
+struct Scorer::Found {
+    const std::vector<LayerPlan>& plans;
+    const Workload& workload;
+    const std::vector<size_t>& wanted;  ///< sequences of the workload
+    std::vector<size_t> read = {};      ///< positions in `wanted`
+    std::vector<size_t> answered = {};
+    std::vector<std::vector<SequenceScores>> scores = {};  ///< by plan, then position
+    uint64_t peak_bytes = 0;
+};
+
 PlanScores Scorer::score(const std::vector<LayerPlan>& plans, const Workload& workload,
                          std::span<const size_t> sequences, const Progress& progress) const {
     std::vector<size_t> wanted(sequences.begin(), sequences.end());
     if (wanted.empty()) {
         for (size_t i = 0; i < workload.sequences().size(); ++i) wanted.push_back(i);
     }
+    Found found{.plans = plans, .workload = workload, .wanted = wanted};
+    found.scores.assign(plans.size(), std::vector<SequenceScores>(wanted.size()));
+    for (size_t i = 0; i < wanted.size(); ++i) {
+        const bool answered = workload.sequences().at(wanted[i]).question.has_value();
+        (answered ? found.answered : found.read).push_back(i);
+    }
+    const auto share = [&](const std::vector<size_t>& part) {
+        return static_cast<double>(part.size()) / static_cast<double>(wanted.size());
+    };
+    const auto read_progress = [&](double fraction) {
+        return !progress || progress(fraction * share(found.read));
+    };
+    const auto answer_progress = [&](double fraction) {
+        return !progress || progress(share(found.read) + fraction * share(found.answered));
+    };
+    PlanScores result;
+    result.complete = score_read(found, read_progress) && score_answered(found, answer_progress);
+    if (!result.complete) return result;
+    result.peak_bytes = found.peak_bytes;
+    for (const auto& plan : found.scores) {
+        auto& scores = result.by_plan.emplace_back(workload.measures().size());
+        for (size_t i = 0; i < wanted.size(); ++i) {
+            const size_t source = workload.sequences()[wanted[i]].source;
+            const size_t first = workload.first_measure(source);
+            for (size_t m = 0; m < plan[i].size(); ++m) append(scores[first + m], plan[i][m]);
+        }
+    }
+    return result;
+}
+
+bool Scorer::score_answered(Found& found, const Progress& progress) const {
+    if (found.answered.empty()) return true;
+    std::vector<Probe> probes;
+    for (const size_t i : found.answered) {
+        probes.push_back(*found.workload.sequences()[found.wanted[i]].question);
+    }
+    const ProbeAnswers answers = answer_probes(
+        model_, found.plans, *found.workload.tokenizer(), probes,
+        {.context = settings_.context, .memory_budget = settings_.memory_budget}, progress);
+    if (!answers.complete) return false;
+    found.peak_bytes = std::max(found.peak_bytes, answers.peak_bytes);
+    const auto one = [](double value) { return ItemScores{.sum = {value}, .weight = {1.0}}; };
+    const auto truth = [&](bool value) { return one(value ? 1.0 : 0.0); };
+    for (size_t p = 0; p < found.plans.size(); ++p) {
+        for (size_t i = 0; i < probes.size(); ++i) {
+            const ProbeResult& r = answers.by_plan[p][i];
+            found.scores[p][found.answered[i]] = {one(r.score), truth(r.exact), truth(r.parsed),
+                                                  truth(r.length_ok), truth(r.cut)};
+        }
+    }
+    return true;
+}
+
+bool Scorer::score_read(Found& found, const Progress& progress) const {
+    if (found.read.empty()) return true;
+    const Workload& workload = found.workload;
+    const std::vector<size_t>& wanted = found.wanted;
+    const std::vector<LayerPlan>& plans = found.plans;
     std::map<size_t, std::vector<size_t>> by_length;  // positions in `wanted`
     uint64_t total = 0;
-    for (size_t i = 0; i < wanted.size(); ++i) {
-        const ScoredSequence& sequence = workload.sequences().at(wanted[i]);
+    for (const size_t i : found.read) {
+        const ScoredSequence& sequence = workload.sequences()[wanted[i]];
         const size_t n = sequence.item.tokens.size();
         const size_t length = workload.is_text(sequence.source)
                                   ? n
@@ -188,10 +259,7 @@ PlanScores Scorer::score(const std::vector<LayerPlan>& plans, const Workload& wo
         total += length;
     }
 
-    std::vector<std::vector<SequenceScores>> found(plans.size(),
-                                                   std::vector<SequenceScores>(wanted.size()));
     Sweep sweep(model_, plans, settings_);
-    PlanScores result;
     uint64_t done = 0;
     for (const auto& [length, members] : by_length) {
         std::vector<SweepItem> items;
@@ -203,7 +271,7 @@ PlanScores Scorer::score(const std::vector<LayerPlan>& plans, const Workload& wo
         std::map<size_t, Reference> references;  // of the items under way
         const auto on_logits = [&](size_t plan, size_t item, std::span<const float> logits) {
             const ScoredSequence& sequence = workload.sequences()[wanted[members[item]]];
-            SequenceScores& target = found[plan][members[item]];
+            SequenceScores& target = found.scores[plan][members[item]];
             if (!workload.is_text(sequence.source)) {
                 target = score_probe(sequence, Rows(logits, sequence.item.rows.size()));
                 return;
@@ -219,22 +287,34 @@ PlanScores Scorer::score(const std::vector<LayerPlan>& plans, const Workload& wo
                                 static_cast<double>(n) / static_cast<double>(of);
             return progress((static_cast<double>(done) + part) / static_cast<double>(total));
         };
-        if (!sweep.run(items, on_logits, on_done, report)) {
-            result.complete = false;
-            return result;
-        }
+        if (!sweep.run(items, on_logits, on_done, report)) return false;
         done += length * members.size();
     }
-    result.peak_bytes = sweep.peak_bytes();
-    for (const auto& plan : found) {
-        auto& scores = result.by_plan.emplace_back(workload.measures().size());
-        for (size_t i = 0; i < wanted.size(); ++i) {
-            const size_t source = workload.sequences()[wanted[i]].source;
-            const size_t first = workload.first_measure(source);
-            for (size_t m = 0; m < plan[i].size(); ++m) append(scores[first + m], plan[i][m]);
-        }
+    found.peak_bytes = std::max(found.peak_bytes, sweep.peak_bytes());
+    return true;
+}
+
+void require_readable_answers(const Scorer& scorer, const LayerPlan& identity,
+                              const Workload& workload, double min_parse) {
+    constexpr size_t n_tried = 8;  // of each kind
+    const std::vector<Measure> measures = workload.measures();
+    std::map<size_t, std::vector<size_t>> by_source;
+    for (size_t i = 0; i < workload.sequences().size(); ++i) {
+        const ScoredSequence& sequence = workload.sequences()[i];
+        std::vector<size_t>& some = by_source[sequence.source];
+        if (sequence.question && some.size() < n_tried) some.push_back(i);
     }
-    return result;
+    for (const auto& [source, some] : by_source) {
+        if (some.empty()) continue;
+        const PlanScores scores = scorer.score({identity}, workload, some);
+        const size_t parsed = workload.first_measure(source) + 2;
+        const double rate = mean_of(scores.by_plan[0][parsed]).value;
+        if (rate >= min_parse) continue;
+        fail(
+            "of {} answers that the identity plan gives only {:.0f} % can be read ({}), {:.0f} % "
+            "are wanted (--min-parse)",
+            some.size(), 100.0 * rate, measures[parsed].name, 100.0 * min_parse);
+    }
 }
 
 }  // namespace pleat

@@ -28,6 +28,7 @@ struct PlanScores {
 /// - top1: 1 where the plan's likeliest token is the reference's
 /// - exact: 1 where every token of the answer is the likeliest
 /// - answer_nll: negative log-likelihood of the answer, by token
+/// - probe, exact, parsed, length_ok, cut of answers that the plan writes: ProbeResult, 1 or 0
 ///
 /// All sums in double. A score does not depend on which other plans are scored, but for the
 /// rounding of kernels that see another number of rows (Sweep says where there is none).
@@ -46,9 +47,19 @@ class Scorer {
     const SweepSettings& settings() const { return settings_; }
 
   private:
+    struct Found;
+    bool score_read(Found& found, const Progress& progress) const;
+    bool score_answered(Found& found, const Progress& progress) const;
+
     std::shared_ptr<Model> model_;
     SweepSettings settings_;
 };
+
+/// A ranking by answers that nobody can read would rank noise: asks the identity plan some of the
+/// workload's questions before the long run begins. Throws Error that names the kind of which fewer
+/// than `min_parse` of the answers can be read.
+void require_readable_answers(const Scorer& scorer, const LayerPlan& identity,
+                              const Workload& workload, double min_parse);
 
 /// What greedy decoding takes: the first token with the greatest logit.
 int32_t likeliest(std::span<const float> logits);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "generate/prompt.h"
@@ -11,11 +12,11 @@
 
 namespace pleat {
 
-size_t Workload::source(const std::string& name, bool text) {
+size_t Workload::source(const std::string& name, Form form) {
     for (size_t i = 0; i < sources_.size(); ++i) {
-        if (sources_[i].name == name && sources_[i].text == text) return i;
+        if (sources_[i].name == name && sources_[i].form == form) return i;
     }
-    sources_.push_back({name, text});
+    sources_.push_back({name, form});
     return sources_.size() - 1;
 }
 
@@ -27,7 +28,7 @@ void Workload::add_text(const std::string& name, std::span<const int32_t> tokens
             "smaller -c",
             name, tokens.size(), n_ctx, 2 * size_t{n_ctx});
     }
-    const size_t own = source(name, true);
+    const size_t own = source(name, Form::text);
     const size_t n_chunks = std::min(max_chunks, tokens.size() / n_ctx);
     for (size_t c = 0; c < n_chunks; ++c) {
         const auto chunk = tokens.subspan(c * n_ctx, n_ctx);
@@ -63,7 +64,7 @@ void Workload::add_probes(std::span<const Probe> probes, const Tokenizer& tokeni
         const std::vector<int32_t> answer = tokenizer.tokenize(probe.answer, false, false);
         if (answer.empty())
             fail("probe {}: the answer \"{}\" has no tokens", probe.id, probe.answer);
-        ScoredSequence sequence{.id = probe.id, .source = source(probe.kind, false)};
+        ScoredSequence sequence{.id = probe.id, .source = source(probe.kind, Form::read)};
         for (size_t i = 0; i < answer.size(); ++i) {
             sequence.item.rows.push_back(static_cast<int32_t>(prompt.size() + i) - 1);
             sequence.targets.push_back(answer[i]);
@@ -79,32 +80,51 @@ void Workload::add_probes(std::span<const Probe> probes, const Tokenizer& tokeni
     }
 }
 
+void Workload::add_questions(std::span<const Probe> probes, const Tokenizer& tokenizer) {
+    tokenizer_ = &tokenizer;
+    for (const Probe& probe : probes) {
+        sequences_.push_back(
+            {.id = probe.id, .source = source(probe.kind, Form::answered), .question = probe});
+    }
+}
+
 std::vector<std::string> Workload::ids() const {
     std::vector<std::string> ids;
     for (const ScoredSequence& sequence : sequences_) ids.push_back(sequence.id);
     return ids;
 }
 
-std::vector<Measure> Workload::measures() const {
-    const auto n_text = std::ranges::count_if(sources_, [](const Source& s) { return s.text; });
-    std::vector<Measure> list;
-    for (const Source& s : sources_) {
-        if (s.text) {
-            const std::string suffix = n_text > 1 ? ":" + s.name : "";
-            list.push_back({"nll" + suffix, false});
-            list.push_back({"kl" + suffix, false});
-            list.push_back({"top1" + suffix, true});
-        } else {
-            list.push_back({"exact:" + s.name, true});
-            list.push_back({"answer_nll:" + s.name, false});
+std::vector<Measure> Workload::measures_of(const Source& source) const {
+    const std::string& name = source.name;
+    switch (source.form) {
+        case Form::text: {
+            const auto n_text = std::ranges::count(sources_, Form::text, &Source::form);
+            const std::string suffix = n_text > 1 ? ":" + name : "";
+            return {{"nll" + suffix, false}, {"kl" + suffix, false}, {"top1" + suffix, true}};
         }
+        case Form::read:
+            return {{"exact:" + name, true}, {"answer_nll:" + name, false}};
+        case Form::answered:
+            return {{"probe:" + name, true},
+                    {"exact:" + name, true},
+                    {"parsed:" + name, true},
+                    {"length_ok:" + name, true},
+                    {"cut:" + name, false}};
+    }
+    return {};
+}
+
+std::vector<Measure> Workload::measures() const {
+    std::vector<Measure> list;
+    for (const Source& source : sources_) {
+        for (Measure& measure : measures_of(source)) list.push_back(std::move(measure));
     }
     return list;
 }
 
 size_t Workload::first_measure(size_t source) const {
     size_t n = 0;
-    for (size_t i = 0; i < source; ++i) n += sources_[i].text ? 3 : 2;
+    for (size_t i = 0; i < source; ++i) n += measures_of(sources_[i]).size();
     return n;
 }
 

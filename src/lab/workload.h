@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,18 +14,20 @@
 
 namespace pleat {
 
-/// One sequence whose next tokens are scored under every plan.
+/// One sequence whose next tokens are scored under every plan, or a question that every plan
+/// answers.
 struct ScoredSequence {
     std::string id;  ///< decides whether it belongs to selection or validation
     SweepItem item = {};
     std::vector<int32_t> targets =
         {};             ///< by row: the token that should come next, -1 = not scored
     size_t source = 0;  ///< which text or kind of probe it belongs to
+    std::optional<Probe> question = {};  ///< to be answered; nothing is read then
 };
 
-/// What plans are scored on by reading alone: texts, and probes whose answers are given. The answer
-/// of a probe counts as right when every token of it is the likeliest after those before, which is
-/// what greedy generation would have said.
+/// What plans are scored on: by reading alone, texts and probes whose answers are given, where the
+/// answer of a probe counts as right when every token of it is the likeliest after those before,
+/// which is what greedy generation would have said; and by generation, probes that are answered.
 class Workload {
   public:
     /// Scored tokens of a text that make one item of statistics.
@@ -42,25 +45,36 @@ class Workload {
     /// template; without one they are an Error, as are those without a fixed answer.
     void add_probes(std::span<const Probe> probes, const Tokenizer& tokenizer);
 
+    /// Probes that plans answer in their own words. Measures of every kind: "probe:KIND" (the
+    /// score, with partial credit where the kind gives it), "exact:KIND", "parsed:KIND",
+    /// "length_ok:KIND", "cut:KIND". The tokenizer is borrowed.
+    void add_questions(std::span<const Probe> probes, const Tokenizer& tokenizer);
+
     const std::vector<ScoredSequence>& sequences() const { return sequences_; }
     std::vector<std::string> ids() const;
     /// In the order of scores.
     std::vector<Measure> measures() const;
     /// Measures of a source, first index in measures().
     size_t first_measure(size_t source) const;
-    bool is_text(size_t source) const { return sources_[source].text; }
+    bool is_text(size_t source) const { return sources_[source].form == Form::text; }
+    bool is_answered(size_t source) const { return sources_[source].form == Form::answered; }
+    /// Of add_questions; null when there are no questions.
+    const Tokenizer* tokenizer() const { return tokenizer_; }
     /// Scored tokens over all sequences.
     size_t n_targets() const;
 
   private:
+    enum class Form : uint8_t { text, read, answered };
     struct Source {
         std::string name;
-        bool text = false;
+        Form form = Form::text;
     };
-    size_t source(const std::string& name, bool text);
+    size_t source(const std::string& name, Form form);
+    std::vector<Measure> measures_of(const Source& source) const;
 
     std::vector<ScoredSequence> sequences_;
     std::vector<Source> sources_;
+    const Tokenizer* tokenizer_ = nullptr;
 };
 
 }  // namespace pleat
