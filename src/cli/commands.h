@@ -18,5 +18,6 @@ void add_plan(CLI::App& app);
 void add_run(CLI::App& app);
 void add_scan(CLI::App& app);
 void add_search(CLI::App& app);
+void add_serve(CLI::App& app);
 
 }  // namespace pleat::cli

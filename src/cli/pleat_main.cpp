@@ -42,6 +42,7 @@ int run(int argc, char** argv) {
     add_plan(app);
     add_run(app);
     add_chat(app);
+    add_serve(app);
     add_perplexity(app);
     add_eval(app);
     add_scan(app);
