@@ -120,7 +120,7 @@ TEST(HttpHead, OfAnyBytesIsRefusedOrReadsTheSameForAHandler) {
     const std::string whole =
         get("Content-Type: application/json\r\nContent-Length: 12\r\n"
             "Connection: close\r\nExpect: 100-continue\r\n");
-    constexpr std::string_view marks("\r\n :/?#\0\x01\x7f\xff,;1aZ", 18);
+    constexpr std::string_view marks("\r\n :/?#\0\x01\x7f\xff,;1aZ", 16);
     int taken = 0;
     for (uint32_t seed = 0; seed < 5000; ++seed) {
         SCOPED_TRACE(seed);
