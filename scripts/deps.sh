@@ -54,10 +54,10 @@ fi
 case " $id $like " in
     *" debian "*|*" ubuntu "*) ;;
     *" arch "*) fail "the system lacks packages or they are too old; install: pacman -S --needed llama.cpp ggml cli11 fmt nlohmann-json minja cpp-httplib libedit yaml-cpp gtest" ;;
-    *" fedora "*) fail "the system lacks packages or they are too old; install: dnf install llama-cpp-devel ggml-devel cli11-devel fmt-devel json-devel minja-devel yaml-cpp-devel gtest-devel gmock-devel" ;;
-    *" nixos "*) fail "the system lacks packages or they are too old; use: nix-shell -p llama-cpp cli11 fmt nlohmann_json minja yaml-cpp gtest" ;;
-    *" macos "*) fail "the system lacks packages or they are too old; install: brew install llama.cpp ggml cli11 fmt nlohmann-json yaml-cpp googletest" ;;
-    *) fail "the system lacks ggml >= 0.27, libllama of the same release, CLI11, fmt, nlohmann-json, minja, yaml-cpp or GoogleTest; install them so that CMake finds them" ;;
+    *" fedora "*) fail "the system lacks packages or they are too old; install: dnf install llama-cpp-devel ggml-devel cli11-devel fmt-devel json-devel minja-devel cpp-httplib-devel libedit-devel yaml-cpp-devel gtest-devel gmock-devel" ;;
+    *" nixos "*) fail "the system lacks packages or they are too old; use: nix-shell -p llama-cpp cli11 fmt nlohmann_json minja httplib libedit yaml-cpp gtest" ;;
+    *" macos "*) fail "the system lacks packages or they are too old; install: brew install llama.cpp ggml cli11 fmt nlohmann-json cpp-httplib libedit yaml-cpp googletest" ;;
+    *) fail "the system lacks ggml >= 0.27, libllama of the same release, CLI11, fmt, nlohmann-json, minja, cpp-httplib, libedit, yaml-cpp or GoogleTest; install them so that CMake finds them" ;;
 esac
 for tool in apt-get dpkg dpkg-deb; do have "$tool" || fail "$tool not found, so no packages can be unpacked"; done
 
@@ -100,7 +100,7 @@ printf '%s\n' '#clear APT::Update::Post-Invoke;' '#clear APT::Update::Post-Invok
 
 run_apt() { APT_CONFIG=$apt/etc/apt.conf DEBIAN_FRONTEND=noninteractive "$@" </dev/null >"$apt/log.txt" 2>&1; }
 
-say "the system's packages are missing or too old; unpacking Debian testing's into .deps (no root, some 25 MB)"
+say "the system's packages are missing or too old; unpacking Debian testing's into .deps (no root, some 30 MB)"
 run_apt apt-get update || { tail -n 5 "$apt/log.txt" >&2; fail "could not read the testing suite's index"; }
 # shellcheck disable=SC2086
 run_apt apt-get -y --download-only install $packages || { tail -n 5 "$apt/log.txt" >&2; fail "could not download the packages"; }
