@@ -135,7 +135,8 @@ class Api::Impl {
         if (all_busy && request.has_param("fail_on_no_slot")) {
             throw RequestError(503, "no server slot is free");
         }
-        answer_json(response, slots_json(slots, state_.models, state_.engine.n_ctx()));
+        answer_json(response, slots_json(slots, state_.models, state_.tokenizer,
+                                         state_.engine.n_ctx(), state_.settings.show_prompts));
     }
 
     MetricsInput metrics_input() const {

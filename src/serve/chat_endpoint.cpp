@@ -4,11 +4,11 @@
 #include <random>
 #include <utility>
 
+#include "generate/prompt.h"
 #include "serve/api_state.h"
 #include "serve/chat_request.h"
 #include "serve/chat_response.h"
 #include "serve/event_stream.h"
-#include "serve/prompt_field.h"
 #include "serve/refused_fields.h"
 
 namespace pleat {
@@ -18,13 +18,7 @@ ChatPrompt prepare(const ApiState& state, const Fields& fields) {
     const ChatDefaults defaults{.reasoning = state.settings.reasoning,
                                 .template_arguments = state.settings.template_arguments};
     const ChatRequest request = chat_fields(fields, defaults, state.settings.limits);
-    try {
-        return state.format.prepare(request);
-    } catch (const RequestError&) {
-        throw;
-    } catch (const Error& e) {
-        throw RequestError(400, e.what(), "messages");
-    }
+    return of_field("messages", [&] { return state.format.prepare(request); });
 }
 
 /// What the conversation's form asks of the generation.
@@ -61,11 +55,11 @@ class ChatStream {
             choice.untold.insert(choice.untold.end(), it.event.tokens.begin(),
                                  it.event.tokens.end());
         }
-        text += told(it.index, choice.parser.feed(it.event.text));
+        text += told(it, choice.parser.feed(it.event.text));
         if (it.event.last) {
-            text += told(it.index, choice.parser.finish());
+            text += told(it, choice.parser.finish());
             // Tokens without a text of their own, such as the end's.
-            if (!choice.untold.empty()) text += chunk(it.index, {});
+            if (!choice.untold.empty()) text += chunk(it, {});
             text += event_text(response_.end(it.index, job.result(), choice.parser.n_calls() > 0));
         }
         return text;
@@ -83,15 +77,15 @@ class ChatStream {
         std::vector<TokenOutput> untold = {};  ///< of text that the parser still holds
     };
 
-    std::string told(size_t index, const ChatDelta& delta) {
+    std::string told(const JobGroup::Event& it, const ChatDelta& delta) {
         const bool nothing =
             delta.content.empty() && delta.reasoning.empty() && delta.calls.empty();
-        return nothing ? std::string() : chunk(index, delta);
+        return nothing ? std::string() : chunk(it, delta);
     }
 
-    std::string chunk(size_t index, const ChatDelta& delta) {
-        const std::vector<TokenOutput> tokens = std::exchange(choices_[index].untold, {});
-        return event_text(response_.part(index, delta, tokens));
+    std::string chunk(const JobGroup::Event& it, const ChatDelta& delta) {
+        const std::vector<TokenOutput> tokens = std::exchange(choices_[it.index].untold, {});
+        return event_text(response_.part(it.index, delta, tokens, it.event.timings));
     }
 
     const GenerationRequest request_;
@@ -109,8 +103,9 @@ void answer_chat(ApiState& state, const Fields& fields, const httplib::Request& 
     if (n_probs >= 0) wanted.n_probs = n_probs;
     const ChatPrompt prompt = prepare(state, fields);
     add_prompt_params(wanted.generation, prompt);
-    const std::shared_ptr<JobGroup> group =
-        state.submit(wanted, {tokens_of_rendered(state.tokenizer, prompt.text)});
+    const std::shared_ptr<JobGroup> group = state.submit(
+        wanted, {of_field("messages",
+                          [&] { return rendered_prompt_tokens(state.tokenizer, prompt.text); })});
     AnswerHead head = state.head(wanted.variant, "chatcmpl-");
     if (wanted.stream) {
         const auto stream = std::make_shared<ChatStream>(

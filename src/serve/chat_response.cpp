@@ -91,9 +91,11 @@ ordered_json ChatResponse::begin(size_t index) const {
 }
 
 ordered_json ChatResponse::part(size_t index, const ChatDelta& delta,
-                                const std::vector<TokenOutput>& tokens) const {
+                                const std::vector<TokenOutput>& tokens,
+                                const JobTimings& timings) const {
     ordered_json part = chunk(index, delta_json(delta), nullptr);
     if (with_logprobs()) part["choices"][0]["logprobs"] = logprobs(tokens);
+    if (request_.timings_per_token) part["timings"] = timings_json(timings);
     return part;
 }
 

@@ -24,7 +24,8 @@ class ChatResponse {
     /// Chunks of a stream: the first of a choice, what came, the last of a choice.
     nlohmann::ordered_json begin(size_t index) const;
     nlohmann::ordered_json part(size_t index, const ChatDelta& delta,
-                                const std::vector<TokenOutput>& tokens) const;
+                                const std::vector<TokenOutput>& tokens,
+                                const JobTimings& timings) const;
     nlohmann::ordered_json end(size_t index, const JobResult& result, bool calls) const;
     /// The last chunk of all, for stream_options.include_usage.
     nlohmann::ordered_json usage(const std::vector<JobTimings>& timings) const;

@@ -48,18 +48,15 @@ class CompletionStream {
                      size_t n_jobs)
         : request_(std::move(request)),
           response_(request_, tokenizer, std::move(head)),
-          texts_(n_jobs),
-          n_tokens_(n_jobs) {}
+          texts_(n_jobs) {}
     CompletionStream(const CompletionStream&) = delete;
     CompletionStream& operator=(const CompletionStream&) = delete;
 
     std::string event(const JobGroup::Event& it, const Job& job) {
         std::string text;
         texts_[it.index] += it.event.text;
-        n_tokens_[it.index] += it.event.tokens.size();
         if (!it.event.text.empty() || !it.event.tokens.empty()) {
-            text =
-                event_text(response_.part(it.index, job.request(), it.event, n_tokens_[it.index]));
+            text = event_text(response_.part(it.index, job.request(), it.event));
         }
         if (it.event.last) {
             const Answer answer{.text = texts_[it.index], .result = job.result()};
@@ -72,7 +69,6 @@ class CompletionStream {
     const GenerationRequest request_;
     const CompletionResponse response_;
     std::vector<std::string> texts_;
-    std::vector<size_t> n_tokens_;
 };
 
 /// The stream of /v1/completions.

@@ -66,19 +66,20 @@ ordered_json CompletionResponse::whole(size_t index, const JobRequest& job,
     return selected_fields(whole, request_.response_fields);
 }
 
-ordered_json CompletionResponse::part(size_t index, const JobRequest& job, const JobEvent& event,
-                                      size_t so_far) const {
+ordered_json CompletionResponse::part(size_t index, const JobRequest& job,
+                                      const JobEvent& event) const {
     ordered_json part = {{"index", index},
                          {"content", event.text},
                          {"tokens", token_ids(event.tokens)},
                          {"stop", false},
                          {"id_slot", job.slot},
-                         {"tokens_predicted", so_far},
+                         {"tokens_predicted", event.timings.n_predicted},
                          {"tokens_evaluated", job.prompt.size()}};
     if (job.n_probs >= 0) {
         part["completion_probabilities"] =
             all_token_probs_json(event.tokens, tokenizer_, job.generation.special);
     }
+    if (request_.timings_per_token) part["timings"] = timings_json(event.timings);
     return part;
 }
 

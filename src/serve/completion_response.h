@@ -18,9 +18,8 @@ class CompletionResponse {
 
     /// The answer of one job, or, in a stream, its last event: then without what came before.
     nlohmann::ordered_json whole(size_t index, const JobRequest& job, const Answer& answer) const;
-    /// An event of a stream. `so_far`: tokens before and with this event.
-    nlohmann::ordered_json part(size_t index, const JobRequest& job, const JobEvent& event,
-                                size_t so_far) const;
+    /// An event of a stream.
+    nlohmann::ordered_json part(size_t index, const JobRequest& job, const JobEvent& event) const;
 
   private:
     const GenerationRequest& request_;

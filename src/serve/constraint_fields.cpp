@@ -10,11 +10,7 @@ namespace {
 using nlohmann::ordered_json;
 
 std::string grammar_of_schema(const ordered_json& schema, const std::string& param) {
-    try {
-        return json_schema_grammar(schema);
-    } catch (const Error& e) {
-        refuse_field(param, e.what());
-    }
+    return of_field(param, [&] { return json_schema_grammar(schema); });
 }
 
 std::string grammar_of_format(const Fields& format) {

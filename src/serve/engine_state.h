@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace pleat {
+
+class Job;
 
 /// What one server slot is doing.
 struct SlotState {
@@ -14,7 +17,8 @@ struct SlotState {
     size_t n_prompt = 0;
     size_t n_prompt_done = 0;
     size_t n_decoded = 0;
-    size_t n_cached = 0;  ///< tokens that the slot's cache holds
+    size_t n_cached = 0;                  ///< tokens that the slot's cache holds
+    std::shared_ptr<const Job> job = {};  ///< what it works at; null: nothing
 };
 
 /// What an engine has done since it began; the last two: what it does now.

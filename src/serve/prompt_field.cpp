@@ -30,7 +30,7 @@ std::vector<int32_t> tokens_of_text(const std::string& text, const std::string& 
     if (text.empty() && !tokenizer.add_bos()) {
         refuse_field(param, "is empty, and this model has no token to begin with");
     }
-    return prompt_tokens(tokenizer, text);
+    return of_field(param, [&] { return prompt_tokens(tokenizer, text); });
 }
 
 std::vector<int32_t> tokens_of_list(const ordered_json& list, const std::string& param,
@@ -40,8 +40,10 @@ std::vector<int32_t> tokens_of_list(const ordered_json& list, const std::string&
     for (const ordered_json& part : list) {
         if (part.is_string()) {
             const std::string& text = part.get_ref<const std::string&>();
-            const std::vector<int32_t> more = first ? tokens_of_text(text, param, tokenizer)
-                                                    : tokenizer.tokenize(text, false, true);
+            const std::vector<int32_t> more = of_field(param, [&] {
+                return first ? tokens_of_text(text, param, tokenizer)
+                             : tokenizer.tokenize(text, false, true);
+            });
             tokens.insert(tokens.end(), more.begin(), more.end());
         } else {
             tokens.push_back(token_of(part, param, tokenizer));
@@ -90,15 +92,6 @@ std::vector<std::vector<int32_t>> prompt_field(const ordered_json& value, const 
             one_prompt(element, fmt::format("{}[{}]", param, prompts.size()), tokenizer));
     }
     return prompts;
-}
-
-std::vector<int32_t> tokens_of_rendered(const Tokenizer& tokenizer, std::string_view text) {
-    if (tokenizer.add_bos() && tokenizer.bos() != Tokenizer::no_token) {
-        const std::string bos = tokenizer.piece(tokenizer.bos(), true);
-        // Tokenising adds it again.
-        if (!bos.empty() && text.starts_with(bos)) text.remove_prefix(bos.size());
-    }
-    return prompt_tokens(tokenizer, text);
 }
 
 }  // namespace pleat

@@ -21,7 +21,4 @@ std::vector<std::vector<int32_t>> prompt_field(const nlohmann::ordered_json& val
 /// Is it several prompts? Then llama-server answers with a list.
 bool has_several_prompts(const nlohmann::ordered_json& value);
 
-/// The tokens of a prompt that a chat template wrote. A BOS that it wrote itself is not doubled.
-std::vector<int32_t> tokens_of_rendered(const Tokenizer& tokenizer, std::string_view text);
-
 }  // namespace pleat

@@ -33,6 +33,18 @@ const nlohmann::ordered_json& as_object(const nlohmann::ordered_json& value,
 /// Throws RequestError (400): "param: message".
 [[noreturn]] void refuse_field(const std::string& param, const std::string& message);
 
+/// What `work` makes of a field; an Error that it throws is the field's fault.
+template <typename Work>
+auto of_field(const std::string& param, Work work) {
+    try {
+        return work();
+    } catch (const RequestError&) {
+        throw;
+    } catch (const Error& e) {
+        refuse_field(param, e.what());
+    }
+}
+
 /// The fields of an object by their names; one that is null is not there. The object must outlive
 /// this. Readers throw as those above.
 class Fields {

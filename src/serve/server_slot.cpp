@@ -23,6 +23,7 @@ SlotState ServerSlot::state(size_t variant) const {
     SlotState state{.variant = variant, .id = id(), .n_cached = cache_.size()};
     if (idle()) return state;
     state.busy = true;
+    state.job = work_.job;
     state.prompt = in_prompt();
     state.n_prompt = prompt().size();
     state.n_prompt_done = n_done_;

@@ -20,6 +20,25 @@ ordered_json piece_json(const std::string& piece) {
     return bytes;
 }
 
+/// What a job is like; its texts only with `prompts`.
+void add_job(ordered_json& entry, const JobRequest& job, const Tokenizer& tokenizer, bool prompts) {
+    ordered_json params = generation_settings_json(job.generation, job.n_probs, false);
+    if (prompts) {
+        entry["prompt"] = to_utf8(tokenizer.detokenize(job.prompt, true));
+    } else {
+        for (const char* const text : {"stop", "grammar", "dry_sequence_breakers", "logit_bias"}) {
+            params.erase(text);
+        }
+    }
+    entry["params"] = std::move(params);
+}
+
+/// Tokens that may still come; -1: as many as the context holds.
+int64_t n_remaining(const SlotState& slot) {
+    const int32_t n_predict = slot.job ? slot.job->request().generation.n_predict : -1;
+    return n_predict < 0 ? -1 : int64_t{n_predict} - static_cast<int64_t>(slot.n_decoded);
+}
+
 }  // namespace
 
 ordered_json props_json(const PropsInput& input, const Engine& engine, const ServedModels& models,
@@ -55,20 +74,23 @@ ordered_json props_json(const PropsInput& input, const Engine& engine, const Ser
 }
 
 ordered_json slots_json(const std::vector<SlotState>& slots, const ServedModels& models,
-                        uint32_t n_ctx) {
+                        const Tokenizer& tokenizer, uint32_t n_ctx, bool prompts) {
     ordered_json list = ordered_json::array();
     for (const SlotState& slot : slots) {
-        list.push_back(
-            {{"id", slot.id},
-             {"model", models.name(slot.variant)},
-             {"n_ctx", n_ctx},
-             {"speculative", false},
-             {"is_processing", slot.busy},
-             {"n_prompt_tokens", slot.n_prompt},
-             {"n_prompt_tokens_processed", slot.n_prompt_done},
-             {"n_prompt_tokens_cache", slot.n_cached},
-             {"next_token",
-              {{{"has_next_token", slot.busy && !slot.prompt}, {"n_decoded", slot.n_decoded}}}}});
+        ordered_json entry = {{"id", slot.id},
+                              {"model", models.name(slot.variant)},
+                              {"n_ctx", n_ctx},
+                              {"speculative", false},
+                              {"is_processing", slot.busy},
+                              {"n_prompt_tokens", slot.n_prompt},
+                              {"n_prompt_tokens_processed", slot.n_prompt_done},
+                              {"n_prompt_tokens_cache", slot.n_cached}};
+        if (slot.job) add_job(entry, slot.job->request(), tokenizer, prompts);
+        ordered_json next = {{"has_next_token", slot.busy && !slot.prompt},
+                             {"n_remain", n_remaining(slot)},
+                             {"n_decoded", slot.n_decoded}};
+        entry["next_token"] = ordered_json::array({std::move(next)});
+        list.push_back(std::move(entry));
     }
     return list;
 }
@@ -77,8 +99,9 @@ ordered_json tokenize_json(const Fields& fields, const Tokenizer& tokenizer) {
     // llama-server answers nothing with nothing.
     const std::string content = fields.text("content").value_or("");
     const bool special = fields.boolean("parse_special", true);
-    const std::vector<int32_t> tokens =
-        tokenizer.tokenize(content, fields.boolean("add_special", false), special);
+    const bool around = fields.boolean("add_special", false);
+    const std::vector<int32_t> tokens = of_field(
+        fields.param("content"), [&] { return tokenizer.tokenize(content, around, special); });
     const bool pieces = fields.boolean("with_pieces", false);
     ordered_json list = ordered_json::array();
     for (const int32_t token : tokens) {

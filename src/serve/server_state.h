@@ -26,9 +26,10 @@ struct PropsInput {
 nlohmann::ordered_json props_json(const PropsInput& input, const Engine& engine,
                                   const ServedModels& models, const Tokenizer& tokenizer);
 
-/// GET /slots: llama-server's members that there are, and the variant's name. No text of anybody's.
+/// GET /slots: llama-server's members that there are, and the variant's name. What is asked, and
+/// the texts of stop strings and grammars, only with `prompts`.
 nlohmann::ordered_json slots_json(const std::vector<SlotState>& slots, const ServedModels& models,
-                                  uint32_t n_ctx);
+                                  const Tokenizer& tokenizer, uint32_t n_ctx, bool prompts);
 
 /// POST /tokenize: {"content"} to {"tokens"}, ids or with `with_pieces` ids and texts; a piece that
 /// is no UTF-8 is a list of its bytes.

@@ -75,8 +75,10 @@ ordered_json TextCompletionResponse::whole(const std::vector<Answer>& answers) c
 
 ordered_json TextCompletionResponse::part(size_t index, const JobEvent& event,
                                           size_t& offset) const {
-    return frame(ordered_json::array(
+    ordered_json chunk = frame(ordered_json::array(
         {choice_json(index, event.text, logprobs(event.tokens, offset), nullptr)}));
+    if (request_.timings_per_token) chunk["timings"] = timings_json(event.timings);
+    return chunk;
 }
 
 ordered_json TextCompletionResponse::end(size_t index, const JobResult& result) const {
