@@ -18,15 +18,15 @@ struct ChatMessage {
 /// The variables that a template sees.
 struct TemplateInputs {
     nlohmann::ordered_json messages = nlohmann::ordered_json::array();
-    nlohmann::ordered_json tools = nullptr;  ///< null: the template sees none
+    nlohmann::ordered_json tools = nullptr;  ///< null: None, as without any
     /// Further variables by name, such as enable_thinking; they stand above bos_token and the rest.
     nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
     bool add_generation_prompt = true;
 };
 
-/// The Jinja template of a model file, which turns a conversation into a prompt, interpreted by
-/// minja. The text comes with the model, so it is treated as a stranger's program: size, nesting,
-/// recursion, work and output are bounded. Immutable, usable from any thread.
+/// The Jinja template of a model file, which turns a conversation into a prompt. The text comes
+/// with the model, so it is treated as a stranger's program: size, nesting, recursion, work and
+/// output are bounded. Immutable, usable from any thread.
 class ChatTemplate {
   public:
     /// `bos` and `eos` are the texts that the template sees as bos_token and eos_token. Throws
@@ -44,6 +44,10 @@ class ChatTemplate {
     /// with that text. Throws Error, one line, when the template raises one or does not end.
     std::string render(const TemplateInputs& inputs) const;
     std::string render(const std::vector<ChatMessage>& messages, bool add_generation_prompt) const;
+
+    /// What the text calls and is not there, each with its line: a conversation that reaches it
+    /// cannot be rendered.
+    const std::vector<std::string>& missing() const;
 
     const std::string& bos() const { return bos_; }
     const std::string& eos() const { return eos_; }
