@@ -190,8 +190,9 @@ void KvCache::copy(int32_t from, int32_t to, int32_t begin, int32_t end) {
         for (ggml_tensor* const tensor : {slot.k, slot.v}) {
             // Only the CPU holds caches so far, so the bytes can be moved in place.
             auto* const data = static_cast<std::byte*>(tensor->data);
-            std::copy_n(data + source * tensor->nb[2], tensor->nb[2],
-                        data + target * tensor->nb[2]);
+            const size_t bytes =
+                flash_attention_ ? streams_[source].used_end() * tensor->nb[1] : tensor->nb[2];
+            std::copy_n(data + source * tensor->nb[2], bytes, data + target * tensor->nb[2]);
         }
     }
 }

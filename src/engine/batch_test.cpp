@@ -51,6 +51,15 @@ TEST(SplitUbatches, StreamsOfOneUbatchFollowEachOther) {
     EXPECT_EQ(ubatches[1].first_stream, 0U);
 }
 
+TEST(SplitUbatches, StreamsOfTheirOwnMayLieAnywhere) {
+    const auto ubatches = split_ubatches(batch_of({5, 0, 3}), 8, UbatchSplit::equal_streams);
+    ASSERT_EQ(ubatches.size(), 1U);
+    EXPECT_THAT(ubatches[0].sequences, ElementsAre(5, 0, 3));
+    EXPECT_EQ(ubatches[0].n_streams, 3U);
+    EXPECT_EQ(ubatches[0].stream(0), 5U);
+    EXPECT_EQ(ubatches[0].stream(2), 3U);
+}
+
 TEST(SplitUbatches, WithoutStreamsTakesSequencesOfAnyIdsTogether) {
     const auto ubatches = split_ubatches(batch_of({2, 0, 2, 0, 0}), 8, UbatchSplit::equal);
     ASSERT_EQ(ubatches.size(), 2U);

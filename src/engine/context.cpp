@@ -85,7 +85,8 @@ void Context::reserve() {
         if (settings_.attend_apart) shape.apart.assign(n_streams, all_cells);
         executor_.reserve(GraphBuilder(*model_, plan_, caches(), rope_factors_, shape).build());
     };
-    const uint32_t n_together = std::min(full_.n_stream(), n_ubatch);
+    // An equal split lets one sequence too many in.
+    const uint32_t n_together = std::min(full_.n_stream(), n_ubatch + 1);
     if (settings_.attend_apart && n_together > 1) reserve_for(n_together, n_together);
     reserve_for(n_ubatch, 1);
 }

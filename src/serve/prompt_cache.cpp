@@ -37,6 +37,15 @@ void PromptCache::rewind(size_t n) {
                   [&](const auto& snapshot) { return static_cast<size_t>(snapshot->length) > n; });
 }
 
+void PromptCache::adopt(const PromptCache& other, size_t n) {
+    rewind(0);
+    context_.copy(other.sequence_, sequence_);
+    tokens_.assign(other.tokens_.begin(), other.tokens_.begin() + static_cast<std::ptrdiff_t>(n));
+    n_exact_ = n;
+    snapshots_ = other.snapshots_;
+    rewind(n);
+}
+
 void PromptCache::append(std::span<const int32_t> tokens) {
     const bool whole = tokens.size() == chunk_ && tokens_.size() == n_exact_;
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());

@@ -26,10 +26,14 @@ class PromptCache {
     size_t reusable(std::span<const int32_t> prompt) const;
     /// Goes back to the first `n` tokens: 0, or what reusable() said.
     void rewind(size_t n);
+    /// Makes this sequence begin with the first `n` tokens that another one holds: what reusable()
+    /// said there.
+    void adopt(const PromptCache& other, size_t n);
     /// After the context decoded `tokens` as one chunk at the end of the sequence.
     void append(std::span<const int32_t> tokens);
 
     size_t size() const { return tokens_.size(); }  ///< tokens held
+    size_t n_exact() const { return n_exact_; }     ///< leading ones that can be used again
     size_t chunk() const { return chunk_; }
     int32_t sequence() const { return sequence_; }
 

@@ -37,12 +37,18 @@ void ServerSlot::begin(ReadyJob work) {
     has_newline_ = false;
     hidden_.clear();
     // An embedding is made of all tokens' hidden states, which nobody keeps.
-    const bool reuse = work_.job->request().cache_prompt && !wants_embedding();
-    n_reused_ = reuse ? cache_.reusable(prompt()) : 0;
+    n_reused_ = reuses() ? cache_.reusable(prompt()) : 0;
     n_done_ = n_reused_;
     cache_.rewind(n_reused_);
     counters_.cached_tokens += n_reused_;
     work_.job->mark_started();
+}
+
+void ServerSlot::adopt(const ServerSlot& other, size_t n) {
+    cache_.adopt(other.cache_, n);
+    counters_.cached_tokens += n - n_done_;
+    n_reused_ += n - n_done_;
+    n_done_ = n;
 }
 
 std::span<const int32_t> ServerSlot::next_chunk() const {

@@ -46,6 +46,15 @@ class ServerSlot {
 
     void begin(ReadyJob work);
 
+    /// Of the prompt; only while there is a job.
+    std::span<const int32_t> prompt() const { return work_.job->request().prompt; }
+    size_t n_done() const { return n_done_; }
+    /// May its prompt begin with what was computed for others?
+    bool reuses() const { return work_.job->request().cache_prompt && !wants_embedding(); }
+    /// Takes the first `n` tokens of its prompt over from another slot, which has them as
+    /// PromptCache::reusable says: more than this one has done.
+    void adopt(const ServerSlot& other, size_t n);
+
     /// The prompt's next tokens, to be decoded in one piece at the end of the sequence.
     std::span<const int32_t> next_chunk() const;
     bool at_last_chunk() const { return next_chunk().size() == prompt().size() - n_done_; }
@@ -64,7 +73,6 @@ class ServerSlot {
     void break_off(const std::string& error, bool client_error);
 
   private:
-    std::span<const int32_t> prompt() const { return work_.job->request().prompt; }
     void draw(std::span<const float> logits);
     bool out_of_time() const;
     JobTimings timings(Clock::time_point now) const;  ///< after the prompt

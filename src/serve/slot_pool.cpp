@@ -24,6 +24,12 @@ class Timed {
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+/// How many tokens two prompts have in common at their beginnings.
+size_t n_shared(std::span<const int32_t> a, std::span<const int32_t> b) {
+    const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    return static_cast<size_t>(differ.first - a.begin());
+}
+
 }  // namespace
 
 SlotPool::SlotPool(std::unique_ptr<Context> context, const SlotPolicy& policy,
@@ -54,8 +60,9 @@ bool SlotPool::take(ReadyJob& job) {
     return true;
 }
 
-/// The one asked for; else the one that holds most of the prompt, if that is worth it; else the
-/// one that has been idle for longest.
+/// The one asked for; else the one that holds most of the prompt, if that is worth it and little
+/// else is lost there; else the one that has been idle for longest, which then takes over what
+/// another one has.
 ServerSlot* SlotPool::slot_for(const JobRequest& request) {
     if (request.slot >= 0) {
         ServerSlot& slot = slots_.at(static_cast<size_t>(request.slot));
@@ -68,7 +75,8 @@ ServerSlot* SlotPool::slot_for(const JobRequest& request) {
         if (!slot.idle()) continue;
         if (oldest == nullptr || slot.last_used() < oldest->last_used()) oldest = &slot;
         const size_t n = request.cache_prompt ? slot.cache().reusable(request.prompt) : 0;
-        if (n <= most) continue;
+        const bool loses_little = n + slot.cache().chunk() >= slot.cache().n_exact();
+        if (n <= most || !loses_little) continue;
         most = n;
         fullest = &slot;
     }
@@ -121,11 +129,40 @@ void SlotPool::decode_tokens_of(Slots slots) {
 void SlotPool::decode_chunk() {
     for (size_t i = 0; i < slots_.size(); ++i) {
         const size_t index = (next_prompt_ + i) % slots_.size();
-        if (!slots_[index].in_prompt()) continue;
+        if (!slots_[index].in_prompt() || waits_for_another(slots_[index])) continue;
+        adopt_prefix(slots_[index]);
         next_prompt_ = index + 1;
         decode_chunk_of(slots_[index]);
         return;
     }
+}
+
+/// Is another slot about to compute what this one's prompt begins with? Of slots with the same
+/// beginning one is always ahead of all, so that not all of them wait.
+bool SlotPool::waits_for_another(const ServerSlot& slot) const {
+    if (!slot.reuses()) return false;
+    return std::ranges::any_of(slots_, [&](const ServerSlot& other) {
+        if (!other.in_prompt() || &other == &slot) return false;
+        const bool ahead =
+            std::pair(other.n_done(), slot.id()) > std::pair(slot.n_done(), other.id());
+        const size_t n_same =
+            n_shared(slot.prompt().first(slot.prompt().size() - 1), other.prompt());
+        const size_t n_chunks = n_same / slot.cache().chunk();
+        return ahead && other.n_done() < n_chunks * slot.cache().chunk();
+    });
+}
+
+void SlotPool::adopt_prefix(ServerSlot& slot) {
+    if (!slot.reuses()) return;
+    const ServerSlot* best = nullptr;
+    size_t most = slot.n_done();
+    for (const ServerSlot& other : slots_) {
+        const size_t n = &other == &slot ? 0 : other.cache().reusable(slot.prompt());
+        if (n <= most) continue;
+        most = n;
+        best = &other;
+    }
+    if (best != nullptr) slot.adopt(*best, most);
 }
 
 void SlotPool::decode_chunk_of(ServerSlot& slot) {

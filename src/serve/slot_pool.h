@@ -45,6 +45,8 @@ class SlotPool {
     void decode_tokens();
     void decode_tokens_of(Slots slots);
     void decode_chunk();
+    bool waits_for_another(const ServerSlot& slot) const;
+    void adopt_prefix(ServerSlot& slot);
     void decode_chunk_of(ServerSlot& slot);
     /// Decodes, and breaks the slots' jobs off where that fails; false then.
     bool decode(Slots slots, std::span<const BatchToken> batch, Outputs outputs);
