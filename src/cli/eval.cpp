@@ -48,6 +48,7 @@ Score shown_score(const Measure& measure, const Score& score) {
 
 struct EvalCommand {
     std::vector<std::string> models;
+    std::vector<std::string> named_models;  ///< with -m
     std::vector<std::string> specs;
     PlanOptions plan;
     ContextOptions context;
@@ -56,14 +57,14 @@ struct EvalCommand {
     bool json = false;
 
     void run() const {
-        if (models.empty()) fail("no model given: name one or more GGUF files");
+        const std::vector<std::string> paths = model_paths();
         for (const std::string& warning : context.warnings()) {
             fmt::print(stderr, "warning: {}\n", warning);
         }
         load_backends_from_environment();
         std::vector<Row> rows;
         std::vector<Measure> measures;
-        for (const std::string& path : models) {
+        for (const std::string& path : paths) {
             if (!score_model(path, rows, measures)) {
                 fmt::print(stderr, "interrupted\n");
                 throw CLI::RuntimeError(interrupted_status);
@@ -73,6 +74,27 @@ struct EvalCommand {
             fmt::print("{}\n", as_json(rows, measures).dump(2));
         } else {
             fmt::print("{}", as_text(rows, measures));
+        }
+    }
+
+    /// Those of -m first.
+    std::vector<std::string> model_paths() const {
+        std::vector<std::string> paths = named_models;
+        paths.insert(paths.end(), models.begin(), models.end());
+        if (paths.empty()) {
+            fail("no model given: name one or more GGUF files as arguments or with -m");
+        }
+        return paths;
+    }
+
+    /// Which plan and, where there are several models, of which.
+    void print_warnings(const std::string& path, const std::string& spec,
+                        const LayerPlan& layer_plan) const {
+        const std::string model = models.size() + named_models.size() > 1
+                                      ? std::filesystem::path(path).filename().string() + ", "
+                                      : "";
+        for (const std::string& warning : layer_plan.warnings()) {
+            fmt::print(stderr, "warning: {}{}: {}\n", model, spec, warning);
         }
     }
 
@@ -100,7 +122,10 @@ struct EvalCommand {
         const ContextSettings settings = context.settings(model->shape());
         const auto named = plans_of(*model);
         std::vector<LayerPlan> plans;
-        for (const auto& [spec, layer_plan] : named) plans.push_back(layer_plan);
+        for (const auto& [spec, layer_plan] : named) {
+            plans.push_back(layer_plan);
+            if (!context.quiet()) print_warnings(path, spec, layer_plan);
+        }
 
         const Scorer scorer(model, scoring.sweep_settings(settings));
         scoring.check_answers(scorer, plans[0], workload);
@@ -204,7 +229,11 @@ void add_eval(CLI::App& app) {
     auto command = std::make_shared<EvalCommand>();
     CLI::App* const sub = app.add_subcommand(
         "eval", "Score several plans of one or several models on texts and probes, in one sitting");
-    sub->add_option("MODEL", command->models, "Model files (GGUF)")->required();
+    sub->add_option("MODEL", command->models, "Model files (GGUF)");
+    sub->add_option("-m,--model", command->named_models,
+                    "A model file (GGUF), before those of the arguments (repeatable)")
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     sub->add_option("--spec", command->specs,
                     "A plan to score, in one line, as \"26,34\" or \"drop:3,7\" (repeatable)")
         ->allow_extra_args(false)
