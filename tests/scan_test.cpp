@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -72,6 +73,24 @@ TEST(EvalCommand, GeneratesTheAnswersThatItsLikeliestTokensPromise) {
     }
 }
 
+TEST(EvalCommand, TakesModelsByFlagTooAndWarnsOfEachPlan) {
+    const std::string other = PLEAT_MODELS_DIR "/pleat-demo-qwen35-12L-q4_0.gguf";
+    const ToolRun run = run_pleat({"eval", other, "-m", model, "--text", text, "-c", "32",
+                                   "--chunks", "1", "--spec", "0,1", "--json", "-t", "1"});
+    ASSERT_EQ(run.status, 0) << run.err;
+    const json results = json::parse(run.out)["results"];
+    ASSERT_EQ(results.size(), 4U);
+    EXPECT_EQ(results[0]["model"], model);
+    EXPECT_EQ(results[2]["model"], other);
+    for (const char* const name : {"llama-16L", "qwen35-12L"}) {
+        EXPECT_THAT(run.err,
+                    HasSubstr(fmt::format("warning: pleat-demo-{}-q4_0.gguf, 0,1: a repeat "
+                                          "touches the first 3 layers",
+                                          name)));
+    }
+    EXPECT_THAT(run_pleat({"eval", "--text", text}).err, HasSubstr("no model given"));
+}
+
 TEST(EvalCommand, RefusesToRankAnswersThatNobodyCanRead) {
     const std::string guesses = PLEAT_MODELS_DIR "/../data/probes/math_guess.json";
     EXPECT_THAT(run_one_thread({"eval", model, "--probes", guesses, "--generate"}).err,
@@ -119,16 +138,32 @@ TEST_F(ScanCommand, ScoresEveryBlockAndWritesReportAndProfile) {
 
 TEST_F(ScanCommand, ResumedAfterKillsGivesTheSameFile) {
     ASSERT_EQ(run_pleat(scan(dir_.file("whole.jsonl"))).status, 0);
+    const std::string whole = read_bytes(dir_.file("whole.jsonl"));
+    const auto n_records = [](const std::string& path) {
+        return std::filesystem::exists(path) ? std::ranges::count(read_bytes(path), '\n') : 0;
+    };
+    const auto n_whole = n_records(dir_.file("whole.jsonl"));
+    ASSERT_GT(n_whole, 40);  // 28 plans, and the winners again
     const std::string killed = dir_.file("killed.jsonl");
-    // However fast the machine is: each try gets a little further, and the last one to the end.
-    for (int i = 1; i <= 6; ++i) {
+    // Once so many records are on the disk: within a batch of them, or at work on the next.
+    for (const auto part : {n_whole / 8, n_whole / 2, 7 * n_whole / 8}) {
         PleatProcess process(scan(killed));
-        std::this_thread::sleep_for(std::chrono::milliseconds(150 * i));
+        while (!process.ended() && n_records(killed) < part) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
         process.send(SIGKILL);
         process.wait();
+        EXPECT_GE(n_records(killed), part);
     }
     ASSERT_EQ(run_pleat(scan(killed)).status, 0);
-    EXPECT_EQ(read_bytes(killed), read_bytes(dir_.file("whole.jsonl")));
+    EXPECT_EQ(read_bytes(killed), whole);
+    // What a kill can leave whatever the moment: whole records, and a part of one.
+    for (const size_t size : {whole.size() / 3, whole.size() - 200}) {
+        std::filesystem::remove(killed);
+        dir_.file_with("killed.jsonl", whole.substr(0, size));
+        ASSERT_EQ(run_pleat(scan(killed)).status, 0);
+        EXPECT_EQ(read_bytes(killed), whole);
+    }
 }
 
 TEST_F(ScanCommand, RefusesAJournalOfOtherSettings) {
@@ -155,6 +190,18 @@ TEST_F(ScanCommand, HalvingFindsWhatTheWholeScanFinds) {
     const std::vector<std::string> exhaustive = best({});
     const std::vector<std::string> halved = best({"--budget", "0.6"});
     EXPECT_THAT(halved, testing::Contains(exhaustive[0]));
+
+    const json report = json::parse(read_bytes(dir_.file("report.json")));
+    const json& rows = report["rows"];
+    size_t n_stopped = 0;
+    for (const json& row : rows) n_stopped += row.contains("set_aside") ? 1 : 0;
+    EXPECT_GT(n_stopped, rows.size() / 3);
+    EXPECT_LT(n_stopped, rows.size());
+    EXPECT_FALSE(rows[0].contains("set_aside"));
+    EXPECT_THAT(rows.back()["set_aside"].get<std::string>(), HasSubstr("stopped early: "));
+    for (const json& front : report["pareto_fronts"]) {
+        for (const size_t i : front["compute_ratio"]) EXPECT_FALSE(rows[i].contains("set_aside"));
+    }
 }
 
 TEST_F(ScanCommand, ImportsResultsOfOthersIntoAReport) {

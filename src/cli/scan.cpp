@@ -54,12 +54,13 @@ std::string table(const ReportData& data, size_t measure, size_t n_rows) {
     for (size_t i = 0; i < std::min(n_rows, data.rows.size()); ++i) {
         const ReportRow& row = data.rows[i];
         const ReportScore& s = row.scores[measure];
-        text += fmt::format("{:<26} {:>8.3f} {:>6.3f}  {:<20} {:<28} {:<28} {}\n", row.flag,
+        text += fmt::format("{:<26} {:>8.3f} {:>6.3f}  {:<20} {:<28} {:<28} {:<8} {}\n", row.flag,
                             row.compute_ratio, row.kv_ratio, score_text(s.selection),
                             difference_text(s.difference), difference_text(s.validation_difference),
                             !s.survives   ? ""
                             : *s.survives ? "yes"
-                                          : "no");
+                                          : "no",
+                            row.set_aside);
     }
     return text;
 }

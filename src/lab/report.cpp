@@ -36,11 +36,11 @@ double gain(double value, double identity, bool higher_is_better) {
     return higher_is_better ? value - identity : identity - value;
 }
 
-void set_scales(Heatmap& map) {
+void set_scales(Heatmap& map, const ReportData& data) {
     std::vector<double> losses;
     double best = 0.0;
     for (const HeatmapCell& cell : map.cells) {
-        best = std::max(best, cell.gain);
+        if (data.rows[cell.row].set_aside.empty()) best = std::max(best, cell.gain);
         if (cell.gain < 0.0) losses.push_back(-cell.gain);
     }
     double loss = best;
@@ -82,6 +82,7 @@ ordered_json rows_json(const ReportData& data) {
         add_finite(row, "compute_ratio", it.compute_ratio);
         add_finite(row, "read_ratio", it.read_ratio);
         add_finite(row, "kv_ratio", it.kv_ratio);
+        if (!it.set_aside.empty()) row["set_aside"] = it.set_aside;
         if (data.measures.size() > 1) add_finite(row, "balanced", balanced.rows[i]);
         row["scores"] = ordered_json::array();
         for (const ReportScore& score : it.scores) {
@@ -253,7 +254,7 @@ std::vector<Heatmap> heatmaps(const ReportData& data) {
         }
         if (!map.cells.empty()) maps.push_back(std::move(map));
     }
-    for (Heatmap& map : maps) set_scales(map);
+    for (Heatmap& map : maps) set_scales(map, data);
     return maps;
 }
 
@@ -274,6 +275,7 @@ std::vector<size_t> pareto_front(const ReportData& data, size_t measure, double 
     };
     add(no_row, 1.0, identity_of(data.measures[measure]));
     for (size_t i = 0; i < data.rows.size(); ++i) {
+        if (!data.rows[i].set_aside.empty()) continue;
         add(i, data.rows[i].*cost, selection_of(data.rows[i], measure));
     }
     std::ranges::stable_sort(points, [](const Point& a, const Point& b) {

@@ -41,6 +41,9 @@ struct ReportRow {
     double read_ratio = 1.0;               ///< weight bytes read per token
     double kv_ratio = 1.0;                 ///< cache bytes; 1 where the identity has none
     std::vector<ReportScore> scores = {};  ///< in the order of the measures
+    /// Why the row does not compare with the others, as "stopped early: 8 of 24 items"; empty: it
+    /// does. A row set aside is shown, on no front, and never as the best.
+    std::string set_aside = {};
     bool operator==(const ReportRow&) const = default;
 };
 
@@ -92,7 +95,7 @@ std::vector<Heatmap> heatmaps(const ReportData& data);
 
 /// Indices of the rows that neither another row nor the identity plan beats: none is at least as
 /// good in this measure and as cheap, and better in one of the two. By rising cost. Rows without
-/// the measure take no part.
+/// the measure, and those set aside, take no part.
 std::vector<size_t> pareto_front(const ReportData& data, size_t measure,
                                  double ReportRow::*cost = &ReportRow::compute_ratio);
 

@@ -49,6 +49,7 @@ svg { display: block; width: 100%; height: auto; overflow: visible; }
 svg text { fill: var(--soft); font-size: 11px; font-family: inherit; font-variant-numeric: tabular-nums; }
 svg .axis { stroke: var(--line); fill: none; shape-rendering: crispEdges; }
 .cell { shape-rendering: crispEdges; }
+.cell.aside { fill-opacity: .4; }
 .cell:hover, .cell:focus { stroke: var(--text); stroke-width: 1.5; outline: none; }
 .mark { fill: none; stroke: var(--text); stroke-width: 1.6; pointer-events: none; }
 .survivor { fill: var(--text); pointer-events: none; }
@@ -64,6 +65,7 @@ select, input, button.more {
 input { width: 220px; }
 .point { fill: var(--soft); opacity: .35; }
 .point.on { fill: var(--accent); opacity: 1; }
+.point.aside { fill: none; stroke: var(--soft); }
 .point:hover { stroke: var(--text); stroke-width: 2; opacity: 1; }
 .identity { fill: var(--card); stroke: var(--text); stroke-width: 1.8; }
 .stair { fill: none; stroke: var(--accent); stroke-width: 1.5; }
@@ -115,12 +117,14 @@ ul { margin: 12px 0 0; padding: 10px 16px 10px 32px; }
 <h2>Repeated blocks</h2>
 <p>A cell is the plan that runs layers i to j&minus;1 twice: i to the right, j downwards. Grey is the
 identity plan's value, blue is better, orange is worse; colours end at the values beside each map. The
-ring is the best cell, a dot a difference that survives correction for all plans tried.</p>
+ring is the best cell, a dot a difference that survives correction for all plans tried.<span id="maps-aside" hidden>
+Pale cells do not compare with the others (see the pointer), and never bear the ring.</span></p>
 <div class="maps" id="maps"></div>
 </section>
 <section id="front-section" hidden>
 <h2>Quality against cost</h2>
-<p>Plans on the line are beaten by no other plan, nor by the identity plan (the open circle).</p>
+<p>Plans on the line are beaten by no other plan, nor by the identity plan (the open circle).<span id="front-aside" hidden>
+Small rings are plans that do not compare with the others, and are left out of the line.</span></p>
 <div class="front">
 <div class="card"><div class="controls"><label>measure <select id="front-measure"></select></label>
 <label>cost <select id="front-cost"><option value="compute_ratio">compute per token</option>
@@ -193,6 +197,7 @@ function describe(row) {
       (difference && known(difference.value) ? ", " + signed(difference.value) + " [" + signed(difference.low) + ", " + signed(difference.high) + "]" : ""));
   });
   if (known(row.balanced)) lines.push("balanced " + signed(row.balanced));
+  if (row.set_aside) lines.push(row.set_aside);
   lines.push("compute " + ratio(row.compute_ratio) + ", cache " + ratio(row.kv_ratio));
   return lines.join("\n");
 }
@@ -241,11 +246,11 @@ function drawMap(map) {
   for (const cell of map.cells) {
     const row = data.rows[cell.row];
     const x = left + row.begin * step, y = top + (row.end - 1) * step;
-    const rect = shape("rect", {class: "cell", x, y, width: step - gap, height: step - gap, fill: color(cell.gain / (cell.gain < 0 ? map.scale_down : map.scale_up)),
+    const rect = shape("rect", {class: row.set_aside ? "cell aside" : "cell", x, y, width: step - gap, height: step - gap, fill: color(cell.gain / (cell.gain < 0 ? map.scale_down : map.scale_up)),
       "data-measure": map.name, "data-begin": row.begin, "data-end": row.end, "data-value": cell.value, "data-plan": row.flag});
     explain(rect, () => describe(row));
     svg.append(rect);
-    if (!best || cell.gain > best.gain) best = {gain: cell.gain, x, y};
+    if (!row.set_aside && (!best || cell.gain > best.gain)) best = {gain: cell.gain, x, y};
     if (m >= 0 && score(row, m, "survives")) {
       overlay.push(shape("circle", {class: "survivor", cx: x + (step - gap) / 2, cy: y + (step - gap) / 2, r: Math.max(1, Math.min(2.5, step / 5))}));
     }
@@ -270,6 +275,7 @@ function drawMap(map) {
 }
 function drawMaps() {
   $("maps-section").hidden = data.heatmaps.length === 0;
+  for (const id of ["maps-aside", "front-aside"]) $(id).hidden = !data.rows.some((row) => row.set_aside);
   $("maps").replaceChildren(...data.heatmaps.map(drawMap));
 }
 
@@ -319,7 +325,7 @@ function drawFront() {
   }
   if (path) svg.append(shape("path", {class: "stair", d: path + "H" + (W - R)}));
   for (const p of near.sort((a, b) => isOn.has(a.i) - isOn.has(b.i))) {
-    const dot = shape("circle", {class: isOn.has(p.i) ? "point on" : "point", cx: px(p.x), cy: py(p.y), r: isOn.has(p.i) ? 4.5 : 3, "data-plan": p.row.flag, "data-cost": p.x, "data-value": p.y});
+    const dot = shape("circle", {class: isOn.has(p.i) ? "point on" : p.row.set_aside ? "point aside" : "point", cx: px(p.x), cy: py(p.y), r: isOn.has(p.i) ? 4.5 : 3, "data-plan": p.row.flag, "data-cost": p.x, "data-value": p.y});
     explain(dot, () => describe(p.row));
     svg.append(dot);
   }
@@ -344,7 +350,7 @@ if (data.rows.length > 0 && data.measures.length > 0) {
 
 // The table.
 const columns = [
-  {group: "", name: "plan", text: true, key: (row) => row.flag, cell: (row) => [element("code", {}, row.flag || row.canonical)], title: (row) => row.canonical},
+  {group: "", name: "plan", text: true, key: (row) => row.flag, cell: (row) => [element("code", {}, row.flag || row.canonical), ...(row.set_aside ? [element("span", {class: "error"}, " " + row.set_aside)] : [])], title: (row) => row.canonical},
   {group: "cost", first: true, name: "compute", key: (row) => row.compute_ratio, cell: (row) => [ratio(row.compute_ratio)]},
   {group: "cost", name: "read", key: (row) => row.read_ratio, cell: (row) => [ratio(row.read_ratio)]},
   {group: "cost", name: "cache", key: (row) => row.kv_ratio, cell: (row) => [ratio(row.kv_ratio)]},
@@ -409,6 +415,8 @@ function drawTable() {
   const key = columns[sorted].key, turn = descending ? -1 : 1;
   rows.sort((a, b) => {
     const x = key(a), y = key(b);
+    // What does not compare with the others stands below them, whatever it is sorted by.
+    if (!a.set_aside !== !b.set_aside) return a.set_aside ? 1 : -1;
     if (x === undefined || y === undefined) return (x === undefined) - (y === undefined);
     return turn * (typeof x === "string" ? x.localeCompare(y, "en", {numeric: true}) : x - y);
   });

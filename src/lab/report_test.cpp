@@ -70,6 +70,24 @@ TEST(ParetoFront, KnowsWhichWayIsBetter) {
     EXPECT_THAT(pareto_front(data, 1, &ReportRow::kv_ratio), ElementsAre(0));
 }
 
+TEST(RowsSetAside, AreShownButOnNoFrontAndNeverTheBest) {
+    ReportData data = two_measures({row(1.2, 1.8, 0), row(1.1, 1.0, 0), row(1.3, 1.7, 0)});
+    for (ReportRow& it : data.rows) {
+        it.begin = 0;
+        it.end = 1;
+    }
+    EXPECT_THAT(pareto_front(data, 0), ElementsAre(1));
+    EXPECT_NEAR(heatmaps(data)[0].scale_up, 1.0, 1e-12);
+    data.rows[1].set_aside = "stopped early: 8 of 24 items";
+    EXPECT_THAT(pareto_front(data, 0), ElementsAre(0, 2));
+    const Heatmap map = heatmaps(data)[0];
+    EXPECT_EQ(map.cells.size(), 3U);
+    EXPECT_NEAR(map.scale_up, 0.3, 1e-12);
+    const json rows = json::parse(report_json(data))["rows"];
+    EXPECT_EQ(rows[1]["set_aside"], "stopped early: 8 of 24 items");
+    EXPECT_FALSE(rows[0].contains("set_aside"));
+}
+
 TEST(Heatmaps, ShowTheBestGainInFullAndDoNotDrownInBrokenPlans) {
     std::vector<ReportRow> rows;
     for (int i = 0; i < 9; ++i) {

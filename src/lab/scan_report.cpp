@@ -18,6 +18,15 @@ Difference shown(const PairedDifference& d) {
     return {.value = d.mean, .low = d.low, .high = d.high};
 }
 
+/// What a plan that saw fewer items than `all` says of itself; nothing of others.
+std::string early_stop(const PlanItems& seen, const PlanItems& all) {
+    for (size_t m = 0; m < all.size(); ++m) {
+        if (seen[m].size() == all[m].size()) continue;
+        return fmt::format("stopped early: {} of {} items", seen[m].size(), all[m].size());
+    }
+    return "";
+}
+
 std::string unit_of(const std::string& measure) {
     const bool nats = measure.starts_with("nll") || measure.starts_with("kl") ||
                       measure.starts_with("answer_nll");
@@ -106,7 +115,8 @@ std::vector<std::string> Scan::notes(const ScanResult& result) const {
     if (result.rungs.size() > 1) {
         notes.push_back(fmt::format(
             "successive halving in {} rungs: plans that stopped early saw fewer items, and are "
-            "shown at the identity plan's value plus their difference on those",
+            "shown at the identity plan's value plus their difference on those; they "
+            "are on no front, and never the best",
             result.rungs.size()));
     }
     return notes;
@@ -120,6 +130,7 @@ ReportData Scan::report(const ScanResult& result, const CacheSettings& cache) co
     for (size_t m = 0; m < trials_.measures().size(); ++m) {
         data.measures.push_back(report_measure(m));
     }
+    const PlanItems& all = *trials_.find(identity_, TrialPart::selection);
     const PlanCost base = plan_cost(identity_, shape_, cache);
     for (const ScannedPlan& plan : result.plans) {
         const PlanCost cost = plan_cost(plan.plan, shape_, cache);
@@ -134,6 +145,7 @@ ReportData Scan::report(const ScanResult& result, const CacheSettings& cache) co
         for (size_t m = 0; m < data.measures.size(); ++m) {
             row.scores.push_back(report_score(plan.plan, m));
         }
+        row.set_aside = early_stop(*trials_.find(plan.plan, TrialPart::selection), all);
         data.rows.push_back(std::move(row));
     }
     mark_survivors(result, data);

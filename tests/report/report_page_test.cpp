@@ -123,6 +123,43 @@ TEST_F(ReportPage, ShowsTheFrontOfWhatWasChosen) {
               expected);
 }
 
+TEST_F(ReportPage, RingsTheBestOfWhatCompares) {
+    ReportData data = made_up_scan(16);
+    const auto cell_in_ring = [&] {
+        open(data);
+        return evaluate(
+            "(() => { const map = document.querySelector('#maps svg');"
+            " const ring = map.querySelector('.mark').getBoundingClientRect();"
+            " const x = ring.x + ring.width / 2, y = ring.y + ring.height / 2;"
+            " return [...map.querySelectorAll('.cell')].find((cell) => {"
+            "   const box = cell.getBoundingClientRect();"
+            "   return box.left <= x && x <= box.right && box.top <= y && y <= box.bottom;"
+            " }).dataset.plan; })()");
+    };
+    const auto best = [&] {
+        const ReportRow* found = nullptr;
+        for (const ReportRow& it : data.rows) {
+            if (!it.set_aside.empty()) continue;
+            if (found == nullptr ||
+                it.scores[0].selection->value < found->scores[0].selection->value) {
+                found = &it;
+            }
+        }
+        return found->flag;
+    };
+    const std::string first = best();
+    EXPECT_EQ(cell_in_ring(), first);
+    EXPECT_EQ(evaluate("document.getElementById('maps-aside').hidden"), true);
+    for (ReportRow& it : data.rows) {
+        if (it.flag == first) it.set_aside = "stopped early: 8 of 64 items";
+    }
+    EXPECT_EQ(cell_in_ring(), best());
+    EXPECT_NE(best(), first);
+    EXPECT_EQ(evaluate("document.getElementById('maps-aside').hidden"), false);
+    EXPECT_EQ(evaluate("document.querySelector('#maps .cell.aside').dataset.plan"), first);
+    EXPECT_EQ(evaluate("document.querySelector('#table tbody tr:last-child').dataset.plan"), first);
+}
+
 TEST_F(ReportPage, TakesTextsOfTheDataAsTexts) {
     ReportData data = made_up_scan(4);
     data.title = "<i>a</i> & </title><script>throw 1</script>";
