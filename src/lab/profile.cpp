@@ -87,6 +87,9 @@ std::string profile_json(const Profile& profile) {
     for (const DataSource& it : profile.data) json["data"].push_back(data_source_json(it));
     if (profile.n_plans_tried > 0) json["n_plans_tried"] = profile.n_plans_tried;
     for (const CurvePoint& it : profile.curve) json["curve"].push_back(curve_json(it));
+    for (const LayerSimilarity& it : profile.similarity) {
+        json["similarity"].push_back({{"attention", it.attention}, {"ffn", it.ffn}});
+    }
     for (const auto& [name, value] : profile.settings) json["settings"][name] = value;
     if (profile.provenance) json["provenance"] = provenance_json(*profile.provenance);
     if (!profile.notes.empty()) json["notes"] = profile.notes;

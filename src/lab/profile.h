@@ -54,6 +54,16 @@ struct CurvePoint {
     std::optional<double> measured_tokens_per_s = {};
 };
 
+/// How much a layer's sub-layers turn the residual stream: mean over tokens of cos(x, x + f(x)),
+/// where x is the stream before the sub-layer and f(x) what it adds (He et al. 2024, "What Matters
+/// in Transformers? Not All Attention is Needed", equation 1). Near 1: the sub-layer does little,
+/// and may be one to drop. It looks at no loss, and takes one run of the identity plan.
+struct LayerSimilarity {
+    double attention = 0.0;  ///< of a recurrent layer: of what stands in its place
+    double ffn = 0.0;
+    bool operator==(const LayerSimilarity&) const = default;
+};
+
 struct Machine {
     std::string cpu;
     int threads = 0;
@@ -81,6 +91,7 @@ struct Profile {
     std::vector<DataSource> data = {};
     size_t n_plans_tried = 0;
     std::vector<CurvePoint> curve = {};
+    std::vector<LayerSimilarity> similarity = {};  ///< by layer, or empty
     std::vector<std::pair<std::string, std::string>> settings = {};
     std::optional<Provenance> provenance = {};
     std::vector<std::string> notes = {};

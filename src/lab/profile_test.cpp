@@ -58,6 +58,7 @@ Profile found() {
                    .loss = std::numeric_limits<double>::infinity(),
                    .kv_bytes = 1024,
                    .predicted_tokens_per_s = 12.5}},
+        .similarity = {{.attention = 0.5, .ffn = 0.25}},
         .settings = {{"n_ctx", "512"}},
         .provenance = Provenance{.command = "pleat scan tiny.gguf",
                                  .date = "2025-01-31T12:00:00Z",
@@ -86,6 +87,7 @@ TEST(WrittenProfile, SaysWhatWasMeasuredAndHow) {
     EXPECT_EQ(it["curve"][0], json::parse(R"({"plan": "drop:3", "dropped": [3], "kv_bytes": 1024,
                                               "predicted_tokens_per_s": 12.5})"))
         << "an infinite loss cannot be said";
+    EXPECT_EQ(it["similarity"], json::parse(R"([{"attention": 0.5, "ffn": 0.25}])"));
     EXPECT_EQ(it["provenance"]["machine"], json::parse(R"({"cpu": "some CPU", "threads": 2})"));
     EXPECT_EQ(it["n_plans_tried"], 137);
 }

@@ -7,19 +7,10 @@
 #include <vector>
 
 #include "engine/context.h"
+#include "lab/profile.h"
 #include "model/model.h"
 
 namespace pleat {
-
-/// How much a layer's sub-layers turn the residual stream: mean over tokens of cos(x, x + f(x)),
-/// where x is the stream before the sub-layer and f(x) what it adds (He et al. 2024, "What Matters
-/// in Transformers? Not All Attention is Needed", equation 1). Near 1: the sub-layer does little,
-/// and may be one to drop. It looks at no loss, and takes one run of the identity plan.
-struct LayerSimilarity {
-    double attention = 0.0;  ///< of a recurrent layer: of what stands in its place
-    double ffn = 0.0;
-    bool operator==(const LayerSimilarity&) const = default;
-};
 
 /// Sum over tokens of cos(before, after), streams F32 [n_embd, n_tokens]; in double. A vector of
 /// zeros has the cosine 0.

@@ -54,7 +54,7 @@ std::string text_field(const json& object, const char* key, const std::string& w
 /// What a profile tells about its numbers decides nothing here, so only the outline is held
 /// against the schema.
 void check_sections(const json& profile, const std::string& path) {
-    for (const char* const list : {"measures", "data", "curve", "notes"}) {
+    for (const char* const list : {"measures", "data", "curve", "similarity", "notes"}) {
         const auto found = profile.find(list);
         if (found != profile.end() && !found->is_array()) {
             fail("{}: the field {} is not a list", path, list);
@@ -113,7 +113,7 @@ PlanFile read_profile(const json& file, const std::string& path) {
     }
     check_fields(file,
                  {"pleat_profile", "plan", "model", "measures", "data", "n_plans_tried", "curve",
-                  "settings", "provenance", "source", "notes", "extra"},
+                  "similarity", "settings", "provenance", "source", "notes", "extra"},
                  path);
     check_sections(file, path);
     PlanFile out;
