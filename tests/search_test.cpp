@@ -80,6 +80,35 @@ TEST(SearchCommand, GivesTheSameWhenItWasKilledOnTheWay) {
     }
 }
 
+TEST(SearchCommand, AsksAHybridForRetrievalUnlessToldNot) {
+    const TempDir dir;
+    const auto profile_of = [&](const std::string& path, const Words& more) {
+        Words words{"search", path, "--text", text_file, "-t", "1", "-q", "--depth", "1"};
+        words.insert(words.end(), {"-c", "64", "--chunks", "8", "--max-block", "1", "--profile",
+                                   dir.file("p.json"), "--journal", dir.file("j.jsonl")});
+        words.insert(words.end(), more.begin(), more.end());
+        const ToolRun run = run_pleat(words);
+        EXPECT_EQ(run.status, 0) << run.err;
+        std::filesystem::remove(dir.file("j.jsonl"));
+        return json::parse(read_bytes(dir.file("p.json")));
+    };
+    const auto names_of = [](const json& profile) {
+        Words names;
+        for (const json& it : profile["measures"]) names.push_back(it["name"]);
+        return names;
+    };
+    const std::string hybrid = PLEAT_MODELS_DIR "/pleat-demo-qwen35-12L-q4_0.gguf";
+    const json asked = profile_of(hybrid, {"--retrieval-questions", "8"});
+    EXPECT_THAT(names_of(asked), testing::ElementsAre("nll", "kl", "top1", "exact:retrieval",
+                                                      "answer_nll:retrieval"));
+    EXPECT_EQ(asked["data"].back()["name"], "retrieval (generated)");
+    // They have no say in the order.
+    EXPECT_EQ(asked["settings"]["rank_by"], "nll");
+    const Words text_only{"nll", "kl", "top1"};
+    EXPECT_EQ(names_of(profile_of(hybrid, {"--no-retrieval"})), text_only);
+    EXPECT_EQ(names_of(profile_of(model, {})), text_only);
+}
+
 TEST(SearchCommand, SaysWhatIsWrongInOneLine) {
     EXPECT_THAT(error_of({"search", model}), HasSubstr("nothing to score on"));
     EXPECT_THAT(error_of(search_words({"--max-kv", "0"})), HasSubstr("a ratio above 0"));

@@ -14,7 +14,6 @@
 
 #include "arch/registry.h"
 #include "base/error.h"
-#include "base/sha256.h"
 #include "base/units.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -26,7 +25,6 @@
 #include "lab/decode_speed.h"
 #include "lab/fingerprint.h"
 #include "lab/json.h"
-#include "lab/probe_generator.h"
 #include "lab/profile.h"
 #include "lab/similarity.h"
 #include "lab/trials.h"
@@ -79,9 +77,7 @@ struct CalibrateCommand {
     std::string max_loss;
     std::optional<double> max_kl;
     std::string keep_kv;
-    bool with_retrieval = false;
-    bool no_retrieval = false;
-    size_t n_questions = 64;
+    RetrievalOptions retrieval;
     TrialOptions trial;
     bool no_speed = false;
     bool json = false;
@@ -118,7 +114,7 @@ struct CalibrateCommand {
         const Tokenizer tokenizer = Tokenizer::open(model.model());
         r.workload = scoring.workload(tokenizer);
         r.data = scoring.sources(r.workload);
-        add_retrieval(r, tokenizer);
+        retrieval.add_questions(r.workload, r.data, tokenizer, r.shape(), trial.seed());
         const SweepSettings sweep = scoring.sweep_settings(r.settings);
         const Fingerprint fingerprint = fingerprint_of(r.opened->file(), r.shape());
         const auto named = trial.settings(scoring, context, r.settings.cache);
@@ -160,23 +156,6 @@ struct CalibrateCommand {
             limits.max_loss = default_max_loss;
         }
         return limits;
-    }
-
-    void add_retrieval(Run& r, const Tokenizer& tokenizer) const {
-        const auto measures = r.workload.measures();
-        const bool given = std::ranges::any_of(
-            measures, [](const Measure& m) { return m.name == "exact:retrieval"; });
-        if (given && no_retrieval) {
-            fail("--no-retrieval, but --probes has probes of the kind retrieval");
-        }
-        const bool wanted = with_retrieval || hides_lost_retrieval(r.shape());
-        if (given || no_retrieval || !wanted) return;
-        const std::vector<Probe> probes = retrieval_probes(trial.seed(), n_questions);
-        r.workload.add_probes(probes, tokenizer);
-        const std::string text = probe_lines(probes);
-        r.data.push_back({.name = "retrieval (generated)",
-                          .sha256 = Sha256().add(std::as_bytes(std::span(text))).hex(),
-                          .n_items = probes.size()});
     }
 
     /// All that takes time; false when interrupted.
@@ -249,6 +228,7 @@ struct CalibrateCommand {
         p.data = r.data;
         p.n_plans_tried = trials.n_plans();
         p.curve = r.curve;
+        p.similarity = r.similarity;
         auto settings = trial.settings(scoring, context, r.settings.cache);
         if (r.limits.max_loss)
             settings.emplace_back("max_loss", fmt::to_string(*r.limits.max_loss));
@@ -267,19 +247,6 @@ struct CalibrateCommand {
                 fmt::format("{}: the identity plan itself answers hardly any, so these probes say "
                             "little about what drops cost",
                             it.measure.name));
-        }
-        if (!r.similarity.empty()) {
-            std::vector<std::string> attention;
-            std::vector<std::string> ffn;
-            for (const LayerSimilarity& it : r.similarity) {
-                attention.push_back(fmt::format("{:.4f}", it.attention));
-                ffn.push_back(fmt::format("{:.4f}", it.ffn));
-            }
-            p.notes.push_back(
-                fmt::format("cosine similarity of the residual stream before and "
-                            "after attention, by layer: {}",
-                            fmt::join(attention, " ")));
-            p.notes.push_back(fmt::format("and of the FFN: {}", fmt::join(ffn, " ")));
         }
     }
 
@@ -392,13 +359,8 @@ struct CalibrateCommand {
             if (round.chosen) entry["chosen"] = *round.chosen;
             rounds.push_back(std::move(entry));
         }
-        ordered_json similarity = ordered_json::array();
-        for (const LayerSimilarity& it : r.similarity) {
-            similarity.push_back({{"attention", it.attention}, {"ffn", it.ffn}});
-        }
         return {{"stopped", end_text(r.calibration.end)},
                 {"rounds", std::move(rounds)},
-                {"similarity", std::move(similarity)},
                 {"profile", ordered_json::parse(profile_json(r.profile))}};
     }
 };
@@ -427,18 +389,7 @@ void add_calibrate(CLI::App& app) {
                     "as 60%; only drops that free cache are tried")
         ->type_name("PERCENT")
         ->group(group);
-    CLI::Option* const with =
-        sub->add_flag("--retrieval", command->with_retrieval,
-                      "Generated retrieval questions are part of the criterion (default for "
-                      "hybrids and for models with shared K/V, unless --probes has some)")
-            ->group(group);
-    sub->add_flag("--no-retrieval", command->no_retrieval, "They are not, whatever the model")
-        ->excludes(with)
-        ->group(group);
-    sub->add_option("--retrieval-questions", command->n_questions, "How many are generated")
-        ->check(whole_number(8, 100000))
-        ->capture_default_str()
-        ->group(group);
+    command->retrieval.add(*sub, group);
     command->trial.add(*sub, group);
     sub->add_flag("--no-speed", command->no_speed, "Do not measure the speed of decoding")
         ->group(group);

@@ -45,6 +45,7 @@ struct SearchCommand {
     ScoringOptions scoring;
     SearchOptions options;
     std::string rank_by;
+    RetrievalOptions retrieval;
     TrialOptions trial;
     std::string report_path;
     size_t n_rows = 20;
@@ -70,30 +71,27 @@ struct SearchCommand {
         const ModelShape& shape = opened->shape();
         const ContextSettings settings = context.settings(shape);
         const Tokenizer tokenizer = Tokenizer::open(model.model());
-        const Workload workload = scoring.workload(tokenizer);
+        Workload workload = scoring.workload(tokenizer);
+        std::vector<DataSource> sources = scoring.sources(workload);
+        const std::string ranked = rank_by.empty() ? default_rank(workload.measures()) : rank_by;
+        retrieval.add_questions(workload, sources, tokenizer, shape, trial.seed());
         const std::vector<Measure> measures = workload.measures();
-        const size_t measure = rank_measure(measures);
-        if (hides_lost_retrieval(shape) && !context.quiet() &&
-            measures[measure].name != "exact:retrieval" &&
-            measures[measure].name != "answer_nll:retrieval") {
-            fmt::print(stderr,
-                       "warning: {} does not see that a model of this kind no longer finds what it "
-                       "read; rank by retrieval, or look at it in the report\n",
-                       measures[measure].name);
-        }
+        const size_t measure = rank_measure(measures, ranked);
+        SearchOptions guarded = options;
+        guarded.guards = retrieval_guards(measures, measure);
         const Fingerprint fingerprint = fingerprint_of(opened->file(), shape);
         std::optional<Journal> journal =
             trial.open_journal({.command = "search",
                                 .model = fingerprint,
                                 .measures = measures,
-                                .data = scoring.sources(workload),
+                                .data = sources,
                                 .settings = trial.settings(scoring, context, settings.cache)});
         const Scorer scorer(opened, scoring.sweep_settings(settings));
         Trials trials(scorer, workload, split_workload(workload, trial.validation(), trial.seed()),
                       journal ? &*journal : nullptr);
         const LayerPlan identity = LayerPlan::resolve({}, shape);
         scoring.check_answers(scorer, identity, workload);
-        const auto result = measured(trials, identity, shape, settings, measure);
+        const auto result = measured(trials, identity, shape, settings, measure, guarded);
         if (!result) end_interrupted(journal);
         trials.finish();
         ReportData data = search_report(*result, trials, identity, measure);
@@ -111,26 +109,43 @@ struct SearchCommand {
         if (!report_path.empty()) write_report(report_stem(), data);
         if (trial.profile().empty()) return;
         if (!result->best && !result->identity_within) {
-            fail("{} is not written: {}", trial.profile(), data.notes.front());
+            fail("{} is not written: {}", trial.profile(), data.notes.back());
         }
         Profile profile = profile_of(*result, trials, identity, data);
         profile.model = fingerprint;
-        profile.data = scoring.sources(workload);
+        profile.data = sources;
         profile.provenance = provenance;
         write_profile(trial.profile(), profile);
     }
 
     /// Right answers where there are probes, else the negative log-likelihood of the text.
-    size_t rank_measure(const std::vector<Measure>& measures) const {
-        for (size_t m = 0; m < measures.size(); ++m) {
-            const std::string& name = measures[m].name;
-            const bool answers = name.starts_with("exact:") || name.starts_with("probe:");
-            if (rank_by.empty() ? answers : name == rank_by) return m;
+    static std::string default_rank(const std::vector<Measure>& measures) {
+        for (const Measure& it : measures) {
+            if (it.name.starts_with("exact:") || it.name.starts_with("probe:")) return it.name;
         }
-        if (rank_by.empty()) return 0;
+        return measures.front().name;
+    }
+
+    static size_t rank_measure(const std::vector<Measure>& measures, const std::string& name) {
+        for (size_t m = 0; m < measures.size(); ++m) {
+            if (measures[m].name == name) return m;
+        }
         std::string names;
         for (const Measure& it : measures) names += (names.empty() ? "" : ", ") + it.name;
-        fail("--rank-by {}: the measures are {}", rank_by, names);
+        fail("--rank-by {}: the measures are {}", name, names);
+    }
+
+    /// Who ranks by retrieval asks for the best of what a budget leaves of it.
+    static std::vector<size_t> retrieval_guards(const std::vector<Measure>& measures,
+                                                size_t rank_measure) {
+        const auto is_retrieval = [&](size_t m) {
+            return measures[m].name.ends_with(":retrieval");
+        };
+        std::vector<size_t> guards;
+        for (size_t m = 0; m < measures.size() && !is_retrieval(rank_measure); ++m) {
+            if (is_retrieval(m)) guards.push_back(m);
+        }
+        return guards;
     }
 
     void add_search_settings(TrialOptions::Settings& settings) const {
@@ -150,7 +165,7 @@ struct SearchCommand {
     /// Nothing when interrupted.
     std::optional<SearchResult> measured(Trials& trials, const LayerPlan& identity,
                                          const ModelShape& shape, const ContextSettings& settings,
-                                         size_t measure) const {
+                                         size_t measure, const SearchOptions& how) const {
         const InterruptGuard interrupt;
         const auto score = [&](const std::string& title, const std::vector<LayerPlan>& plans,
                                TrialPart part) {
@@ -162,7 +177,7 @@ struct SearchCommand {
         };
         int depth = 0;
         SearchResult result =
-            search(shape, settings.cache, trials.measures(), measure, options,
+            search(shape, settings.cache, trials.measures(), measure, how,
                    [&](const std::vector<LayerPlan>& plans) {
                        return score(fmt::format("depth {}: {} plans", ++depth, plans.size() - 1),
                                     plans, TrialPart::selection);
@@ -178,15 +193,27 @@ struct SearchCommand {
         return result;
     }
 
-    static std::vector<std::string> notes_of(const SearchResult& result) {
+    std::vector<std::string> notes_of(const SearchResult& result) const {
         std::vector<std::string> notes;
+        const auto n_lost = std::ranges::count_if(result.plans, [&](const SearchedPlan& it) {
+            return within_budget(it, options) && !it.worse.empty();
+        });
+        if (n_lost > 0) {
+            notes.push_back(
+                fmt::format("passed over for retrieval questions answered significantly worse than "
+                            "by the identity plan: {} within the budget",
+                            n_lost));
+        }
         if (result.best) {
             notes.push_back(
                 fmt::format("chosen: {}", state_flags(result.plans[*result.best].state)));
         } else if (result.identity_within) {
             notes.emplace_back("chosen: the identity plan, which none of the others beats");
         } else {
-            notes.emplace_back("no plan is within the budget; a greater --depth reaches further");
+            notes.push_back(
+                fmt::format("no {}plan is within the budget; a greater --depth reaches "
+                            "further",
+                            n_lost > 0 ? "other " : ""));
         }
         return notes;
     }
@@ -207,10 +234,11 @@ struct SearchCommand {
                             "cache", "selection", "difference", "on validation", "survives");
         const auto line = [](const ReportRow& row) {
             const ReportScore& s = row.scores.front();
-            return fmt::format(
-                "{:<52} {:>7.3f} {:>7.3f}  {:<9} {:<28} {:<28} {}\n", row.flag, row.compute_ratio,
-                row.kv_ratio, score_text(s.selection), difference_text(s.difference),
-                difference_text(s.validation_difference), *s.survives ? "yes" : "no");
+            return fmt::format("{:<52} {:>7.3f} {:>7.3f}  {:<9} {:<28} {:<28} {:<8} {}\n", row.flag,
+                               row.compute_ratio, row.kv_ratio, score_text(s.selection),
+                               difference_text(s.difference),
+                               difference_text(s.validation_difference), *s.survives ? "yes" : "no",
+                               row.set_aside);
         };
         size_t n_shown = 0;
         size_t n_over = 0;
@@ -286,6 +314,7 @@ void add_search(CLI::App& app) {
     sub->add_option("--rank-by", command->rank_by,
                     "Measure to rank by (default: right answers where there are probes, else nll)")
         ->group(group);
+    command->retrieval.add(*sub, group);
     command->trial.add(*sub, group);
     sub->add_option("--top", command->n_rows, "Rows of the table printed")
         ->capture_default_str()

@@ -4,10 +4,25 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
+#include "base/error.h"
+#include "base/sha256.h"
 #include "cli/interrupt.h"
+#include "cli/numbers.h"
+#include "lab/probe_generator.h"
 
 namespace pleat::cli {
+namespace {
+
+/// Does perplexity alone hide that a model of this kind no longer finds what it read?
+bool hides_lost_retrieval(const ModelShape& shape) {
+    const bool shares = std::ranges::any_of(
+        shape.layers, [](const LayerShape& l) { return l.role == Role::shared_kv_attention; });
+    return shape.hybrid() || shares;
+}
+
+}  // namespace
 
 void TrialOptions::add(CLI::App& app, const std::string& group, const std::string& journal_flags) {
     journal_flag_ = journal_flags.substr(0, journal_flags.find(','));
@@ -57,16 +72,42 @@ std::optional<Journal> TrialOptions::open_journal(JournalHeader header) const {
     return Journal::open(path, header);
 }
 
+void RetrievalOptions::add(CLI::App& app, const std::string& group) {
+    CLI::Option* const with =
+        app.add_flag("--retrieval", wanted_,
+                     "Generated retrieval questions are part of the criterion (default for "
+                     "hybrids and for models with shared K/V, unless --probes has some)")
+            ->group(group);
+    app.add_flag("--no-retrieval", unwanted_, "They are not, whatever the model")
+        ->excludes(with)
+        ->group(group);
+    app.add_option("--retrieval-questions", n_questions_, "How many are generated")
+        ->check(whole_number(8, 100000))
+        ->capture_default_str()
+        ->group(group);
+}
+
+void RetrievalOptions::add_questions(Workload& workload, std::vector<DataSource>& data,
+                                     const Tokenizer& tokenizer, const ModelShape& shape,
+                                     uint64_t seed) const {
+    const bool given = std::ranges::any_of(
+        workload.measures(), [](const Measure& m) { return m.name == "exact:retrieval"; });
+    if (given && unwanted_) {
+        fail("--no-retrieval, but --probes has probes of the kind retrieval");
+    }
+    if (given || unwanted_ || !(wanted_ || hides_lost_retrieval(shape))) return;
+    const std::vector<Probe> probes = retrieval_probes(seed, n_questions_);
+    workload.add_probes(probes, tokenizer);
+    const std::string text = probe_lines(probes);
+    data.push_back({.name = "retrieval (generated)",
+                    .sha256 = Sha256().add(std::as_bytes(std::span(text))).hex(),
+                    .n_items = probes.size()});
+}
+
 void end_interrupted(const std::optional<Journal>& journal) {
     fmt::print(stderr, "interrupted{}\n",
                journal ? "; the same command goes on from " + journal->path() : "");
     throw CLI::RuntimeError(interrupted_status);
-}
-
-bool hides_lost_retrieval(const ModelShape& shape) {
-    const bool shares = std::ranges::any_of(
-        shape.layers, [](const LayerShape& l) { return l.role == Role::shared_kv_attention; });
-    return shape.hybrid() || shares;
 }
 
 }  // namespace pleat::cli

@@ -46,10 +46,25 @@ class TrialOptions {
     std::string journal_flag_;
 };
 
+/// Generated questions about what a text said, beside what plans are scored on: perplexity hides
+/// that a model no longer finds what it read.
+class RetrievalOptions {
+  public:
+    void add(CLI::App& app, const std::string& group);
+
+    /// Adds them to `workload` and `data` where a flag asks for them, or else for models that lose
+    /// retrieval unseen, unless `workload` has probes of the kind retrieval. Throws Error when it
+    /// has and a flag wants none.
+    void add_questions(Workload& workload, std::vector<DataSource>& data,
+                       const Tokenizer& tokenizer, const ModelShape& shape, uint64_t seed) const;
+
+  private:
+    bool wanted_ = false;
+    bool unwanted_ = false;
+    size_t n_questions_ = 64;
+};
+
 /// Says that a run was interrupted and how to go on, and ends the command.
 [[noreturn]] void end_interrupted(const std::optional<Journal>& journal);
-
-/// Does perplexity alone hide that a model of this kind no longer finds what it read?
-bool hides_lost_retrieval(const ModelShape& shape);
 
 }  // namespace pleat::cli

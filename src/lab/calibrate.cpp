@@ -94,6 +94,13 @@ LayerPlan drop_plan(const ModelShape& shape, std::span<const int32_t> dropped) {
     return LayerPlan::resolve(parse_spec(drop_spec(dropped)), shape);
 }
 
+bool significantly_worse(const Measure& measure, const ItemScores& plan, const ItemScores& identity,
+                         double alpha) {
+    // The interval is not asked for.
+    const PairedDifference d = paired_difference(plan, identity, {.n_resamples = 1});
+    return (d.mean < 0) == measure.higher_is_better && d.mean != 0 && d.p <= alpha;
+}
+
 PlanLoss plan_loss(std::span<const Measure> measures, const PlanItems& plan,
                    const PlanItems& identity, double alpha) {
     PlanLoss loss;
@@ -117,7 +124,7 @@ PlanLoss plan_loss(std::span<const Measure> measures, const PlanItems& plan,
                 loss.kl_error = d.error;
             }
             first_kl = false;
-        } else if ((d.mean < 0) == measures[m].higher_is_better && d.mean != 0 && d.p <= alpha) {
+        } else if (significantly_worse(measures[m], plan[m], identity[m], alpha)) {
             loss.worse.push_back(name);
         }
     }

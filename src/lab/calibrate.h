@@ -47,6 +47,9 @@ struct PlanLoss {
     std::vector<std::string> worse = {};
     bool operator==(const PlanLoss&) const = default;
 };
+/// Of the paired differences, two-sided p <= alpha; nothing that is equal is worse.
+bool significantly_worse(const Measure& measure, const ItemScores& plan, const ItemScores& identity,
+                         double alpha);
 PlanLoss plan_loss(std::span<const Measure> measures, const PlanItems& plan,
                    const PlanItems& identity, double alpha);
 

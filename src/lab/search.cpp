@@ -116,12 +116,10 @@ class Beam {
                 result_.complete = false;
                 return std::move(result_);
             }
-            const double sign = measures[measure].higher_is_better ? 1.0 : -1.0;
             for (size_t i = 0; i < proposals.size(); ++i) {
-                const double difference = mean_of(scores->at(i + 1).at(measure)).value -
-                                          mean_of(scores->front().at(measure)).value;
-                proposals[i].plan.gain = sign * difference;
-                if (depth == 1) alone_[proposals[i].move] = proposals[i].plan.gain;
+                SearchedPlan& plan = proposals[i].plan;
+                judge(plan, measures, measure, scores->at(i + 1), scores->front());
+                if (depth == 1) alone_[proposals[i].move] = plan.gain;
             }
             if (depth == 1) keep_best_blocks();
             frontier = next_frontier(proposals, depth);
@@ -132,6 +130,18 @@ class Beam {
     }
 
   private:
+    void judge(SearchedPlan& plan, std::span<const Measure> measures, size_t measure,
+               const PlanItems& own, const PlanItems& identity) const {
+        const double difference =
+            mean_of(own.at(measure)).value - mean_of(identity.at(measure)).value;
+        plan.gain = measures[measure].higher_is_better ? difference : -difference;
+        for (const size_t m : options_.guards) {
+            if (significantly_worse(measures[m], own.at(m), identity.at(m), options_.alpha)) {
+                plan.worse.push_back(measures[m].name);
+            }
+        }
+    }
+
     std::vector<Move> moves_of(const SearchState& state) const {
         std::vector<Move> moves;
         for (const SearchBlock& block : pool_) moves.push_back({.block = block});
@@ -208,6 +218,7 @@ class Beam {
         std::vector<Offer> offers;
         for (const Proposal& it : proposals) {
             if (depth == 1 && !may_follow(root, it.plan, options_)) continue;
+            if (!it.plan.worse.empty()) continue;
             able.push_back(&it.plan);
             offers.push_back({.gain = it.plan.gain, .cost = cost_of(it.plan, options_)});
         }
@@ -223,6 +234,7 @@ class Beam {
         std::vector<Offer> offers;
         for (size_t i = 0; i < result_.plans.size(); ++i) {
             if (!within_budget(result_.plans[i], options_)) continue;
+            if (!result_.plans[i].worse.empty()) continue;
             within.push_back(i);
             offers.push_back(
                 {.gain = result_.plans[i].gain, .cost = cost_of(result_.plans[i], options_)});
@@ -383,6 +395,9 @@ ReportData search_report(const SearchResult& result, const Trials& trials,
                       .compute_ratio = plan.compute,
                       .read_ratio = plan.read,
                       .kv_ratio = plan.kv};
+        for (const std::string& name : plan.worse) {
+            row.set_aside += (row.set_aside.empty() ? "worse in " : ", ") + name;
+        }
         const SearchState& state = plan.state;
         if (state.blocks.size() == 1 && state.dropped.empty() && state.dropped_ffn.empty()) {
             row.begin = state.blocks.front().begin;

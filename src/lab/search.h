@@ -46,6 +46,10 @@ struct SearchOptions {
     bool drop_ffn = false;
     std::optional<double> max_compute = {};  ///< FLOPs per token, to the identity plan
     std::optional<double> max_kv = {};       ///< cache bytes, to the identity plan
+    /// Measures in which no plan may be significantly worse than the identity plan: one that is
+    /// goes no further, and is not chosen.
+    std::vector<size_t> guards = {};
+    double alpha = 0.05;  ///< of the test for that
 };
 
 /// Blocks of at most max_block layers that leave the boundary layers alone (the first and last
@@ -60,6 +64,7 @@ struct SearchedPlan {
     double read = 1.0;
     double kv = 1.0;    ///< cache bytes; 1 where the identity has none
     double gain = 0.0;  ///< mean paired difference to the identity on selection, more is better
+    std::vector<std::string> worse = {};  ///< guards in which it is significantly worse
 };
 
 /// Is the plan within the budgets?
@@ -83,10 +88,10 @@ std::vector<size_t> by_fronts(std::span<const Offer> offers);
 struct SearchResult {
     bool complete = true;
     std::vector<SearchedPlan> plans = {};  ///< all that were scored, in that order
-    /// Plans within the budgets that neither another one nor the identity plan beats in gain and
-    /// cost, by falling gain.
+    /// Plans within the budgets and the guards that neither another one nor the identity plan beats
+    /// in gain and cost, by falling gain.
     std::vector<size_t> front = {};
-    /// The greatest gain within the budgets. None: the identity plan is better, or nothing is
+    /// The greatest gain of these. None: the identity plan is better, or nothing is
     /// within.
     std::optional<size_t> best = {};
     bool identity_within = true;  ///< is the identity plan itself within the budgets?

@@ -151,6 +151,42 @@ TEST(Search, KeepsTheIdentityPlanWhereNothingIsBetter) {
     for (const size_t i : found.front) EXPECT_LT(found.plans[i].compute, 1.0);
 }
 
+TEST(Search, PassesOverWhatIsWorseInAGuard) {
+    const std::vector<Measure> measures{{"nll"}, {"exact:retrieval", true}};
+    // The drop of layer 2 would be the best plan, and that of layer 1 the next; but without 2 the
+    // first ten of twelve questions are answered wrong.
+    const auto score = [](const std::vector<LayerPlan>& plans) {
+        std::vector<PlanItems> scores;
+        for (const LayerPlan& plan : plans) {
+            double loss = 1.0;
+            std::vector<double> right(12, 1.0);
+            for (const Pass& pass : plan) {
+                if (pass.attention) continue;
+                loss += pass.layer == 2 ? -0.2 : pass.layer == 1 ? -0.1 : 0.3;
+                if (pass.layer == 2) std::fill_n(right.begin(), 10, 0.0);
+            }
+            scores.push_back({{.sum = {loss, loss}, .weight = {1, 1}},
+                              {.sum = right, .weight = std::vector<double>(12, 1.0)}});
+        }
+        return std::optional(scores);
+    };
+    const auto best_of = [&](const SearchOptions& options) {
+        const SearchResult found =
+            search(llama_shape({.n_layer = 9}), {}, measures, 0, options, score);
+        for (const SearchedPlan& it : found.plans) {
+            const bool loses = std::ranges::count(it.state.dropped, 2) > 0;
+            EXPECT_EQ(it.worse.empty(), !loses || options.guards.empty());
+            // Nothing goes on from there: it is met alone, and as a last move.
+            if (loses && it.depth > 1 && !options.guards.empty()) {
+                EXPECT_EQ(it.state.dropped.back(), 2);
+            }
+        }
+        return state_spec(found.plans[found.best.value()].state);
+    };
+    EXPECT_EQ(best_of({.depth = 3, .max_block = 1}), "drop:1..2");
+    EXPECT_EQ(best_of({.depth = 3, .max_block = 1, .guards = {1}}), "drop:1");
+}
+
 TEST(Search, FollowsTheRolesInItsDrops) {
     const SearchOptions options{.depth = 3, .max_block = 1, .max_new = 1000};
     for (const ModelShape& shape : {hybrid_shape({.n_layer = 12}), shared_shape()}) {
