@@ -46,5 +46,9 @@ TEST(ChatFormat, KnowsThatThePromptOpensTheReasoning) {
     EXPECT_FALSE(format.prepare(raw).syntax.reasoning_open);
 }
 
+TEST(ChatFormat, RefusesATemplateThatShowsNothingOfTheConversation) {
+    EXPECT_THAT(message_of([] { format_of("chatml"); }), HasSubstr("not the name of a template"));
+}
+
 }  // namespace
 }  // namespace pleat

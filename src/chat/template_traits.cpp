@@ -59,11 +59,19 @@ ReasoningMarks reasoning_marks_of(std::string_view text) {
 }
 
 std::string cannot_run(const ChatTemplate& chat) {
+    const std::string said = "pleat-needle";
     std::string reason;
-    for (const Json& content : {Json("Hi"), part("Hi")}) {
+    for (const Json& content : {Json(said), part(said)}) {
         try {
-            chat.render(TemplateInputs{.messages = Json::array({message("user", content)})});
-            return {};
+            if (has(chat.render(
+                        TemplateInputs{.messages = Json::array({message("user", content)})}),
+                    said)) {
+                return {};
+            }
+            // A name such as "chatml", which llama.cpp knows, is Jinja text, too.
+            reason =
+                "chat template shows nothing of what the user says: expected Jinja text, not the "
+                "name of a template";
         } catch (const Error& e) {
             if (reason.empty()) reason = e.what();
         }
