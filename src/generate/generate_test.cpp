@@ -159,5 +159,23 @@ TEST(Generate, WithASeedIsRepeatable) {
     EXPECT_EQ(first.seed, 7U);
 }
 
+TEST(Generate, ResumesASequenceThatHoldsTheBeginning) {
+    const std::vector<int32_t> prompt = prompt_of("The cat near the tower is");
+    ASSERT_GT(prompt.size(), 4U);
+    ASSERT_LE(prompt.size(), 8U);  // so that both cut it alike
+    GenerationParams params = endless(24);
+    params.sampling.penalty_repeat = 1.5F;  // what is held counts, too
+    const auto whole = demo_context(n_ctx_default, 4);
+    const Generated expected = generate(*whole, demo_tokenizer(), prompt, params);
+
+    const auto context = demo_context();
+    ASSERT_EQ(context->decode(0, std::span(prompt).first(4)), DecodeStatus::ok);
+    const Generated resumed = resume(*context, demo_tokenizer(), prompt, params);
+    EXPECT_EQ(resumed.tokens, expected.tokens);
+    EXPECT_EQ(resumed.n_prompt, prompt.size() - 4);
+    EXPECT_THAT(message_of([&] { resume(*context, demo_tokenizer(), prompt, params); }),
+                HasSubstr("none is left to run"));
+}
+
 }  // namespace
 }  // namespace pleat
