@@ -30,7 +30,7 @@ class PlanAnswers {
             for (size_t i = 0; i < asked.size(); ++i) {
                 const size_t question = group[asked[i]];
                 if (!work_.take(plan_, question, likeliest(context_.logits(i)))) continue;
-                const Answer& answer = work_.answers[plan_][question];
+                const WrittenAnswer& answer = work_.answers[plan_][question];
                 add(batch, asked[i], std::span(answer.tokens).last(1));
                 next.push_back(asked[i]);
             }

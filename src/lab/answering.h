@@ -23,7 +23,7 @@ struct Answering {
     std::span<const Question> questions;
     const AnswerSettings& settings;
     const std::function<bool(double)>& progress;
-    std::vector<std::vector<Answer>> answers;  ///< by plan, then question
+    std::vector<std::vector<WrittenAnswer>> answers;  ///< by plan, then question
     size_t n_done = 0;
     uint64_t peak_bytes = 0;
 

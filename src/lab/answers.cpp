@@ -24,18 +24,19 @@ ProbeAnswers answer_probes(const std::shared_ptr<Model>& model, std::span<const 
                            const std::function<bool(double)>& progress) {
     const std::vector<Question> questions =
         make_questions(tokenizer, probes, model->hparams().n_ctx_train);
-    Answering work{.model = model,
-                   .plans = plans,
-                   .tokenizer = tokenizer,
-                   .questions = questions,
-                   .settings = settings,
-                   .progress = progress,
-                   .answers = std::vector(plans.size(), std::vector<Answer>(questions.size()))};
+    Answering work{
+        .model = model,
+        .plans = plans,
+        .tokenizer = tokenizer,
+        .questions = questions,
+        .settings = settings,
+        .progress = progress,
+        .answers = std::vector(plans.size(), std::vector<WrittenAnswer>(questions.size()))};
     ProbeAnswers result;
     result.complete = PathRunner::takes(*model) ? answer_together(work) : answer_plan_by_plan(work);
     result.peak_bytes = work.peak_bytes;
     if (!result.complete) return result;
-    for (const std::vector<Answer>& answers : work.answers) {
+    for (const std::vector<WrittenAnswer>& answers : work.answers) {
         auto& results = result.by_plan.emplace_back();
         for (size_t q = 0; q < questions.size(); ++q) {
             const std::string text = tokenizer.detokenize(answers[q].tokens, false);

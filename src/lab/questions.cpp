@@ -40,7 +40,7 @@ std::vector<Question> make_questions(const Tokenizer& tokenizer, std::span<const
     return questions;
 }
 
-bool Answer::take(const Question& question, const Tokenizer& tokenizer, int32_t token) {
+bool WrittenAnswer::take(const Question& question, const Tokenizer& tokenizer, int32_t token) {
     const Probe& probe = *question.probe;
     if (tokenizer.is_eog(token)) {
         end = TextEnd::complete;

@@ -24,7 +24,7 @@ std::vector<Question> make_questions(const Tokenizer& tokenizer, std::span<const
                                      uint32_t n_ctx_train);
 
 /// What one plan writes to one question.
-struct Answer {
+struct WrittenAnswer {
     std::vector<int32_t> tokens = {};
     TextEnd end = TextEnd::cut;
 
