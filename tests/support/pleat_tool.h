@@ -25,6 +25,7 @@ class PleatProcess {
     std::string err() const { return read_bytes(err_.path()); }
     /// Whether it has ended; wait() still has to be called.
     bool ended() const;
+    pid_t pid() const { return child_; }
     void send(int signal) const;
     /// Waits for its end; once.
     ToolRun wait();

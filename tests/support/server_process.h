@@ -49,6 +49,7 @@ class ServerProcess {
 
     /// What it has written to stderr so far.
     std::string log() const { return process_.err(); }
+    pid_t pid() const { return process_.pid(); }
     void send(int signal) const { process_.send(signal); }
     /// Waits for its end; once.
     ToolRun wait() { return process_.wait(); }
