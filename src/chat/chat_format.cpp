@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "chat/call_grammar.h"
 #include "chat/call_reader.h"
+#include "chat/described_tools.h"
 #include "chat/template_traits.h"
 
 namespace pleat {
@@ -54,7 +55,16 @@ ChatFormat::ChatFormat(const Tokenizer& tokenizer, const std::string& template_t
         const auto end = tokenizer.tokenize(chatml_end, false, true);
         if (end.size() != 1 || !tokenizer.is_eog(end[0])) stops_.emplace_back(chatml_end);
     }
-    for (const std::string& mark : call_marks(tool_form_)) {
+    for (const std::string& missing : template_->missing()) {
+        warnings_.push_back(
+            fmt::format("chat template, {}: conversations that need it are refused", missing));
+    }
+    if (tool_form_ == ToolForm::none) {
+        warnings_.emplace_back(
+            "the chat template knows no tool calls; where a request has tools, the system message "
+            "describes them");
+    }
+    for (const std::string& mark : call_marks(form_in_use())) {
         special_marks_ = special_marks_ || is_control(tokenizer, mark);
     }
     special_marks_ = special_marks_ || is_control(tokenizer, reasoning_.close) ||
@@ -66,19 +76,18 @@ ChatFormat::ChatFormat(const Tokenizer& tokenizer, const std::string& template_t
 }
 
 void ChatFormat::use(std::shared_ptr<const ChatTemplate> chat, std::string text) {
-    // What it calls is looked up only when it runs.
-    if (const std::string reason = cannot_run(*chat); !reason.empty()) fail("{}", reason);
+    const TemplateTraits traits = traits_of(*chat, text);
     template_ = std::move(chat);
     template_text_ = std::move(text);
-    tool_form_ = tool_form_of(template_text_);
-    reasoning_ = reasoning_marks_of(template_text_);
-    needs_ = message_needs_of(*template_, template_text_);
+    tool_form_ = traits.tools;
+    reasoning_ = traits.reasoning;
+    needs_ = traits.needs;
 }
 
 std::string_view ChatFormat::tool_form() const {
     switch (tool_form_) {
         case ToolForm::none:
-            return "none";
+            return "generic";
         case ToolForm::hermes:
             return "hermes";
         case ToolForm::qwen35:
@@ -95,21 +104,22 @@ ChatPrompt ChatFormat::prepare(const ChatRequest& request) const {
     if (!request.template_arguments.is_object()) fail("chat_template_kwargs: must be an object");
     std::vector<Tool> tools;
     if (request.tool_choice != ToolChoice::none) tools = read_tools(request.tools);
-    if (!tools.empty() && tool_form_ == ToolForm::none) {
-        fail("tools: this model's chat template knows no tool calls");
-    }
     if (!tools.empty() && !request.grammar.empty()) {
         fail("a grammar or response_format cannot be combined with tools");
     }
-    const TemplateInputs inputs{.messages = template_messages(request.messages, needs_),
-                                .tools = tools.empty() ? nlohmann::ordered_json() : request.tools,
-                                .arguments = request.template_arguments,
-                                .add_generation_prompt = request.add_generation_prompt};
+    const bool described = tool_form_ == ToolForm::none;
+    const TemplateInputs inputs{
+        .messages = template_messages(
+            described ? described_tools(request.messages, tools) : request.messages, needs_),
+        .tools = tools.empty() || described ? nlohmann::ordered_json() : request.tools,
+        .tools_defined = needs_.tools_defined || (!tools.empty() && !described),
+        .arguments = request.template_arguments,
+        .add_generation_prompt = request.add_generation_prompt};
     ChatPrompt prompt{.text = template_->render(inputs), .stops = stops_};
     const bool separate = request.reasoning == ReasoningFormat::separate;
     if (separate) prompt.syntax.reasoning = reasoning_;
     if (!tools.empty()) {
-        prompt.syntax.tools = tool_form_;
+        prompt.syntax.tools = form_in_use();
         prompt.syntax.text_parameters = text_parameters(tools);
         for (const Tool& tool : tools) prompt.syntax.tool_names.push_back(tool.name);
     }
@@ -140,7 +150,7 @@ GrammarConstraint ChatFormat::constraint_of(const ChatRequest& request,
         std::erase_if(tools, [&](const Tool& tool) { return tool.name != request.tool_name; });
         if (tools.empty()) fail("tool_choice: there is no tool named {}", request.tool_name);
     }
-    return call_constraint({.form = tool_form_,
+    return call_constraint({.form = form_in_use(),
                             .tools = std::move(tools),
                             .parallel = request.parallel_tool_calls,
                             .optional = request.tool_choice == ToolChoice::automatic});

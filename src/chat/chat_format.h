@@ -59,22 +59,28 @@ class ChatFormat {
     /// `template_text` is given and cannot be run.
     explicit ChatFormat(const Tokenizer& tokenizer, const std::string& template_text = {});
 
-    /// Throws Error, one line, when the messages are malformed or refused by the template, when the
-    /// format knows no tool calls although tools are given, or a schema of a tool is not supported.
+    /// Throws Error, one line, when the messages are malformed or refused by the template, or a
+    /// schema of a tool is not supported. Reasoning may come before calls that must be made and
+    /// before a constrained answer. With tool_choice `none` the template sees no tools.
     ChatPrompt prepare(const ChatRequest& request) const;
 
     const std::string& template_text() const { return template_text_; }  ///< in use
     const std::vector<std::string>& warnings() const { return warnings_; }
-    std::string_view tool_form() const;  ///< "hermes", "qwen3.5", "llama3", "gemma4", "none"
+    /// "hermes", "qwen3.5", "llama3", "gemma4"; "generic": the template has none, so that the
+    /// system message describes the tools and Hermes' form.
+    std::string_view tool_form() const;
 
   private:
+    ToolForm form_in_use() const {
+        return tool_form_ == ToolForm::none ? ToolForm::hermes : tool_form_;
+    }
     void use(std::shared_ptr<const ChatTemplate> chat, std::string text);
     GrammarConstraint constraint_of(const ChatRequest& request, std::vector<Tool> tools) const;
 
     std::string template_text_;
     std::vector<std::string> warnings_;
     std::shared_ptr<const ChatTemplate> template_;
-    MessageNeeds needs_ = {};
+    TemplateNeeds needs_ = {};
     ToolForm tool_form_ = ToolForm::none;
     ReasoningMarks reasoning_ = {};
     bool special_marks_ = false;      ///< marks are control tokens of the vocabulary

@@ -43,7 +43,7 @@ Json arguments(const Json& given, bool as_text) {
     return parsed.is_discarded() ? given : parsed;
 }
 
-Json tool_calls(const Json& calls, const MessageNeeds& needs, const std::string& where) {
+Json tool_calls(const Json& calls, const TemplateNeeds& needs, const std::string& where) {
     if (!calls.is_array()) fail("{}: must be a list", where);
     Json result = Json::array();
     for (size_t i = 0; i < calls.size(); ++i) {
@@ -66,7 +66,7 @@ Json tool_calls(const Json& calls, const MessageNeeds& needs, const std::string&
 
 class Normaliser {
   public:
-    explicit Normaliser(const MessageNeeds& needs) : needs_(needs) {}
+    explicit Normaliser(const TemplateNeeds& needs) : needs_(needs) {}
 
     void add(const Json& message, size_t index) {
         const std::string where = fmt::format("messages[{}]", index);
@@ -128,7 +128,7 @@ class Normaliser {
         if (name != names_.end()) message["name"] = name->second;
     }
 
-    const MessageNeeds needs_;
+    const TemplateNeeds needs_;
     Json messages_ = Json::array();
     std::string system_;
     std::map<std::string, std::string> names_;  ///< of calls, by id
@@ -137,7 +137,7 @@ class Normaliser {
 }  // namespace
 
 nlohmann::ordered_json template_messages(const nlohmann::ordered_json& messages,
-                                         const MessageNeeds& needs) {
+                                         const TemplateNeeds& needs) {
     if (!messages.is_array() || messages.empty()) fail("messages: must be a list of at least one");
     Normaliser normaliser(needs);
     for (size_t i = 0; i < messages.size(); ++i) normaliser.add(messages[i], i);

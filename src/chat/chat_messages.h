@@ -4,18 +4,19 @@
 
 namespace pleat {
 
-/// What a template wants to find in messages, where templates differ.
-struct MessageNeeds {
+/// What a template wants to find, where templates differ.
+struct TemplateNeeds {
     bool system_role = true;      ///< else its text goes to the first user message
     bool developer_role = false;  ///< else it is the system's
     bool content_parts = false;   ///< content as [{"type": "text", "text": ...}], not as a text
     bool null_content = false;    ///< of a message that only calls tools; else an empty text
     bool arguments_text = false;  ///< of tool calls as JSON text, not as an object
+    bool tools_defined = true;    ///< without tools, the variable is None; else there is none
 };
 
 /// Messages of OpenAI's API as the template wants them. Throws Error that names the message when
 /// one is malformed or holds anything but text.
 nlohmann::ordered_json template_messages(const nlohmann::ordered_json& messages,
-                                         const MessageNeeds& needs);
+                                         const TemplateNeeds& needs);
 
 }  // namespace pleat

@@ -9,15 +9,16 @@
 
 namespace pleat {
 
-/// The form of tool calls that a template's text shows.
-ToolForm tool_form_of(std::string_view template_text);
-/// The marks around reasoning that it knows; empty ones when it knows none.
-ReasoningMarks reasoning_marks_of(std::string_view template_text);
+/// What a template is like: read off its text where that is enough, else off what it makes of
+/// sample conversations.
+struct TemplateTraits {
+    TemplateNeeds needs = {};
+    ToolForm tools = ToolForm::none;
+    ReasoningMarks reasoning = {};
+};
 
-/// Why no conversation at all can be rendered; empty when one can.
-std::string cannot_run(const ChatTemplate& chat);
-
-/// What the template makes of sample conversations, tried out.
-MessageNeeds message_needs_of(const ChatTemplate& chat, std::string_view template_text);
+/// Throws Error, which begins with "chat template", when no conversation can be rendered, or
+/// nothing of it shows.
+TemplateTraits traits_of(const ChatTemplate& chat, std::string_view template_text);
 
 }  // namespace pleat

@@ -62,7 +62,11 @@ std::vector<Tool> read_tools(const Json& tools) {
         if (!names.insert(name.get<std::string>()).second) {
             fail("{}.function.name: {} comes twice", where, name.dump());
         }
-        result.push_back({name.get<std::string>(), parameters_of(function, where + ".function")});
+        const Json description = function.value("description", Json());
+        result.push_back(
+            {.name = name.get<std::string>(),
+             .description = description.is_string() ? description.get<std::string>() : "",
+             .parameters = parameters_of(function, where + ".function")});
     }
     return result;
 }

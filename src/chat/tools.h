@@ -11,8 +11,9 @@ namespace pleat {
 /// A tool that a model may call.
 struct Tool {
     std::string name;
+    std::string description = {};
     /// JSON Schema of the arguments: an object. Without additionalProperties there are none.
-    nlohmann::ordered_json parameters;
+    nlohmann::ordered_json parameters = {};
 };
 
 /// OpenAI's list [{type: "function", function: {name, description, parameters}}]. Throws Error that

@@ -71,10 +71,12 @@ std::string ChatTemplate::render(const TemplateInputs& inputs) const {
     std::string prompt;
     guarded(render_stack, [&] {
         // What Hugging Face passes: None where there is nothing.
-        nlohmann::ordered_json variables{
-            {"messages", inputs.messages}, {"tools", inputs.tools},
-            {"documents", nullptr},        {"add_generation_prompt", inputs.add_generation_prompt},
-            {"bos_token", bos_},           {"eos_token", eos_}};
+        nlohmann::ordered_json variables{{"messages", inputs.messages},
+                                         {"documents", nullptr},
+                                         {"add_generation_prompt", inputs.add_generation_prompt},
+                                         {"bos_token", bos_},
+                                         {"eos_token", eos_}};
+        if (inputs.tools_defined) variables["tools"] = inputs.tools;
         variables.update(inputs.arguments);
         prompt = program_->jinja.render(variables);
     });

@@ -18,7 +18,8 @@ struct ChatMessage {
 /// The variables that a template sees.
 struct TemplateInputs {
     nlohmann::ordered_json messages = nlohmann::ordered_json::array();
-    nlohmann::ordered_json tools = nullptr;  ///< null: None, as without any
+    nlohmann::ordered_json tools = nullptr;
+    bool tools_defined = true;  ///< else the template knows no variable of that name
     /// Further variables by name, such as enable_thinking; they stand above bos_token and the rest.
     nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
     bool add_generation_prompt = true;
