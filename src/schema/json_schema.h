@@ -10,10 +10,11 @@ namespace pleat {
 
 struct SchemaLimits {
     size_t bytes = 256 << 10;
-    int depth = 200;         ///< of JSON, and of references and choices that lead to each other
-    size_t nodes = 5000;     ///< sub-schemas that become rules of their own
-    size_t steps = 300'000;  ///< sub-schemas looked at while choices are unfolded
-    uint64_t repetitions = 65'536;  ///< minLength, minItems; larger maxima are lowered to it
+    int depth = 200;      ///< of JSON, and of references and choices that lead to each other
+    size_t nodes = 5000;  ///< sub-schemas that become rules of their own
+    size_t optional_properties = 400;  ///< of one object: a sampler follows them all at once
+    size_t steps = 300'000;            ///< sub-schemas looked at while choices are unfolded
+    uint64_t repetitions = 65'536;     ///< minLength, minItems; larger maxima are lowered to it
     GrammarText::Size grammar = {240 << 10, 19'000, 480'000};  ///< check_grammar's, with some room
 };
 

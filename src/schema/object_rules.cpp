@@ -45,6 +45,7 @@ std::vector<SchemaTranslator::Pair> SchemaTranslator::listed_pairs(const Constra
         fail_at(object.place, "more than {} properties", limits_.nodes);
     }
     std::vector<Pair> pairs;
+    size_t n_optional = 0;
     for (const std::string& name : names) {
         const bool required = object.requires_property(name);
         const bool may = unfolder_.allows(object.names, ordered_json(name));
@@ -57,6 +58,9 @@ std::vector<SchemaTranslator::Pair> SchemaTranslator::listed_pairs(const Constra
         if (required) needs.push_back({*value});
         pairs.push_back(
             {keyed(grammar_, GrammarText::literal(json_string(name)), *value), required});
+        if (!required && ++n_optional > limits_.optional_properties) {
+            fail_at(object.place, "more than {} optional properties", limits_.optional_properties);
+        }
         if (!required) pairs.back().rule = grammar_.add(name + "-pair", pairs.back().rule);
     }
     return pairs;

@@ -18,6 +18,9 @@ struct GrammarLimits {
     size_t elements = 500'000;          ///< characters, classes and references after repetition
     uint64_t search_steps = 5'000'000;  ///< of libllama's search for left recursion
     size_t search_depth = 3000;         ///< its deepest recursion
+    /// What can be left out in a row: a step over text compares all states that this leads to with
+    /// each other, from each of them.
+    size_t left_out = 500;
 };
 
 /// Throws Error when `text` (GBNF, llama.cpp's grammars/README.md) does not parse, lacks `root`,

@@ -168,11 +168,50 @@ void check_hidden(const Rules& rules) {
     }
 }
 
+/// ("a"? "b"?)? leaves out up to two things before the next. In repetitions of each other such
+/// numbers multiply, and libllama's time for one token grows with their third power.
+void check_left_out(const Rules& rules, const GrammarLimits& limits) {
+    const std::vector<bool> empty = empty_rules(rules, true);
+    std::vector<size_t> ways(rules.size(), 0);  // from the rule's beginning to a character
+    const auto longest_run = [&](const GrammarRules::Alternative& alternative, bool anywhere) {
+        size_t run = 0;
+        size_t longest = 0;
+        for (auto item = alternative.rbegin(); item != alternative.rend(); ++item) {
+            const auto to = static_cast<size_t>(item->rule);
+            const bool stays = item->rule < 0 || !empty[to];
+            run = (stays ? 0 : run) + (item->rule < 0 ? 1 : ways[to]);
+            longest = std::max(longest, run);
+        }
+        return anywhere ? longest : run;
+    };
+    const auto check = [&](size_t i, size_t run) {
+        if (run <= limits.left_out) return;
+        fail("grammar: rule {} can leave out more than {} things in a row", rules[i].name,
+             limits.left_out);
+    };
+    walk(
+        first_references(rules, empty),
+        [&](int rule) {
+            const auto i = static_cast<size_t>(rule);
+            for (const auto& alternative : rules[i].alternatives) {
+                ways[i] = std::max(ways[i], longest_run(alternative, false));
+            }
+            check(i, ways[i]);
+        },
+        [](const Edge&) {});
+    for (size_t i = 0; i < rules.size(); ++i) {
+        for (const auto& alternative : rules[i].alternatives) {
+            check(i, longest_run(alternative, true));
+        }
+    }
+}
+
 }  // namespace
 
 void check_left_recursion(const GrammarRules& rules, const GrammarLimits& limits) {
     check_as_libllama(rules.rules, limits);
     check_hidden(rules.rules);
+    check_left_out(rules.rules, limits);
 }
 
 }  // namespace pleat

@@ -143,6 +143,17 @@ TEST(GrammarRecursion, OnTheRightIsTaken) {
     EXPECT_NO_THROW(check("root ::= \"(\" root \")\" | \"\""));
 }
 
+TEST(Grammar, ThatLeavesOutTooMuchInARowIsRefused) {  // libllama would take seconds for a token
+    EXPECT_THAT(refusal("root ::= ((\"a\"?){0,40}){0,40}"),
+                HasSubstr("rule root can leave out more than 500 things in a row"));
+    std::string many = "root ::= \"b\"";
+    for (int i = 0; i < 501; ++i) many += " \"a\"?";
+    EXPECT_THAT(refusal(many), HasSubstr("more than 500 things"));
+    EXPECT_NO_THROW(check("root ::= ((\"a\"?){0,20}){0,20}"));
+    EXPECT_NO_THROW(check("root ::= (\"a\"{0,40} \"b\"){0,40} [c-d]{0,2000}"));
+    EXPECT_NO_THROW(check("root ::= (\"a\" root?)? [a-z]*"));
+}
+
 TEST(GrammarProperty, WhatPassesIsTakenByLibllama) {
     const std::vector<std::string> parts{
         "\"a\"", "\"\"", "[a-z]", "[^\"]",  "x",     "y",      "(",      ")",     "|",
