@@ -24,6 +24,7 @@
 #include "serve/api.h"
 #include "serve/engine.h"
 #include "serve/http_server.h"
+#include "text/sampler.h"
 #include "text/tokenizer.h"
 
 namespace pleat::cli {
@@ -143,6 +144,7 @@ struct ServeCommand {
             serving.engine_settings(context.settings(opened->shape()));
         std::vector<VariantSettings> all = variants(*opened);
         const Tokenizer tokenizer = Tokenizer::open(api_settings.model_path);
+        { const Sampler checked(api_settings.sampling, tokenizer); }
         const ChatFormat format(tokenizer, serving.chat_template());
         for (const std::string& more : format.warnings()) warnings.push_back(more);
         if (!context.quiet()) print_warnings(warnings);

@@ -95,12 +95,17 @@ void Connections::reap() {
     for (Connection& connection : ended) connection.thread_.join();
 }
 
+void Connections::drop_those_in(ConnectionState state) {
+    for (Connection& c : all_) {
+        if (c.state_ == state) drop(c);
+    }
+}
+
 void Connections::drop_waiting() {
     const std::lock_guard lock(mutex_);
     closing_ = true;
-    for (Connection& c : all_) {
-        if (c.state_ == ConnectionState::idle || c.state_ == ConnectionState::fresh) drop(c);
-    }
+    drop_those_in(ConnectionState::idle);
+    drop_those_in(ConnectionState::fresh);
 }
 
 void Connections::drop_all() {
@@ -112,9 +117,11 @@ void Connections::drop_all() {
 void Connections::wait_for_end() {
     {
         std::unique_lock lock(mutex_);
-        ended_.wait(lock, [&] {
+        const auto ended = [&] {
             return std::ranges::all_of(all_, [](const Connection& c) { return c.done_; });
-        });
+        };
+        if (!ended_.wait_for(lock, grace, ended)) drop_those_in(ConnectionState::reading);
+        ended_.wait(lock, ended);
     }
     reap();
 }

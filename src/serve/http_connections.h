@@ -63,17 +63,19 @@ class Connections {
 
     /// Takes away those that have ended.
     void reap();
-    /// Drops those that are not busy.
+    /// Drops those that have asked for nothing, and from now on each that has been answered.
     void drop_waiting();
     void drop_all();
     /// Drops one that waits, for its file descriptor.
     bool make_room();
-    /// Until none is left, taking away those that end.
+    /// Until none is left, taking away those that end; a request that does not come to its end
+    /// is not waited for.
     void wait_for_end();
     size_t size() const;
 
   private:
     bool make_room_locked();
+    void drop_those_in(ConnectionState state);
     static void drop(Connection& connection);
 
     size_t most_;

@@ -395,6 +395,18 @@ TEST(HttpServer, StopsWhenTheLastAnswerIsWritten) {
     EXPECT_EQ(server.vanished, 0);
 }
 
+TEST(HttpServer, DoesNotWaitForRequestsThatDoNotEnd) {
+    TestServer server({.header_time = 1h, .body_time = 1h});
+    RawClient head = server.client();
+    head.send("GET /health HTT");
+    RawClient body = server.client();
+    body.send(request("POST /echo", "Content-Type: application/json\r\nContent-Length: 5\r\n"));
+    ASSERT_TRUE(soon([&] { return server.server().n_connections() == 2; }));
+    server.server().stop();
+    server.join();
+    EXPECT_EQ(head.read_all(), "");
+}
+
 TEST(HttpServer, AbortsWhatIsUnderWay) {
     TestServer server;
     RawClient streaming = server.client();
