@@ -119,7 +119,7 @@ namespace {
 /// What a loop's body sees as `loop`.
 class LoopVariable {
   public:
-    LoopVariable(const std::vector<Value>& items, int64_t depth) : items_(items), depth_(depth) {
+    explicit LoopVariable(const std::vector<Value>& items) : items_(items) {
         changed_ = Value::callable([last = std::make_shared<std::vector<Value>>()](
                                        const Scope&, minja::ArgumentsValue& given) {
             const bool same =
@@ -142,8 +142,9 @@ class LoopVariable {
         loop.set("first", Value(i == 0));
         loop.set("last", Value(index + 1 == n));
         loop.set("length", Value(n));
-        loop.set("depth", Value(depth_));
-        loop.set("depth0", Value(depth_ - 1));
+        // Only recursive loops are deeper.
+        loop.set("depth", Value(int64_t{1}));
+        loop.set("depth0", Value(int64_t{0}));
         if (i > 0) loop.set("previtem", items_[i - 1]);
         if (i + 1 < items_.size()) loop.set("nextitem", items_[i + 1]);
         loop.set("changed", changed_);
@@ -156,15 +157,8 @@ class LoopVariable {
 
   private:
     const std::vector<Value>& items_;
-    int64_t depth_;
     Value changed_;
 };
-
-int64_t loop_depth(const Scope& scope) {
-    const Value outer = scope->contains(Value("loop")) ? scope->at(Value("loop")) : Value();
-    return is_mapping(outer) && outer.contains("depth") ? integer_of(outer.at(Value("depth"))) + 1
-                                                        : 1;
-}
 
 std::vector<Value> loop_items(const Loop& loop, const Scope& scope) {
     std::vector<Value> items = elements(loop.items(scope));
@@ -184,7 +178,7 @@ Node make_for(Loop given) {
     return make([loop = std::move(given)](std::ostringstream& out, const Scope& scope) {
         const std::vector<Value> items = placed(loop.line, [&] { return loop_items(loop, scope); });
         if (items.empty() && loop.otherwise) return loop.otherwise->render(out, scope);
-        const LoopVariable variable(items, loop.uses_loop ? loop_depth(scope) : 0);
+        const LoopVariable variable(items);
         for (size_t i = 0; i < items.size(); ++i) {
             // Each round has its own variables.
             const Scope inner = inside(scope);

@@ -154,9 +154,7 @@ class Parser {
         ++loops_;
         loop.body = body({"else", "endfor"});
         --loops_;
-        loop.uses_loop = loop_used_;
-        // The depth counts from the outer one.
-        loop_used_ = loop_used_ || outer_used;
+        loop.uses_loop = std::exchange(loop_used_, outer_used);
         if (pos_ < pieces_.size() && word() == "else") {
             ++pos_;
             loop.otherwise = body({"endfor"});
