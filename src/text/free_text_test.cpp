@@ -113,11 +113,10 @@ TEST(GrammarTriggers, MustBeTexts) {
 }
 
 TEST(GrammarTriggers, LeaveErrorsOfTheGrammarWhereTheyAre) {
-    EXPECT_THAT(
-        message_of([] {
-            Sampler({.constraint = {"root ::= \"a\"\n)", "root", {"a"}}}, demo_tokenizer());
-        }),
-        HasSubstr("line 2"));
+    EXPECT_THAT(message_of([] {
+                    Sampler({.constraint = {"root ::= \"a\"\n)", "root", {"a"}}}, demo_tokenizer());
+                }),
+                HasSubstr("line 2"));
 }
 
 TEST(FreeText, EndsWithTheFirstMark) {
