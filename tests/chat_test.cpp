@@ -305,9 +305,11 @@ class Terminal : public PleatTerminal {
     explicit Terminal(const Words& flags = {})
         : PleatTerminal(Words{"chat", llama} + greedy + flags) {
         wait_for("> ");
+        wait_for_editor();
     }
     /// Types a line and returns what appears until the next prompt, its echo included.
     std::string enter(const std::string& line) {
+        wait_for_editor();
         type(line + "\n");
         return wait_for("\n> ");
     }
@@ -325,6 +327,7 @@ std::string as_shown(std::string text) {  // a terminal's lines end with \r\n
 TEST(ChatTerminal, AnswersAndEndsWithCtrlD) {
     Terminal terminal;
     EXPECT_THAT(terminal.enter(sum), HasSubstr(as_shown(said(sum + "\n"))));
+    terminal.wait_for_editor();
     terminal.type(ctrl_d);
     terminal.rest();
     EXPECT_EQ(terminal.wait(), 0);
@@ -348,8 +351,10 @@ TEST(ChatTerminal, CtrlCClearsTheLineAndTwiceEnds) {
     terminal.wait_for("half a li");
     terminal.type(ctrl_c);
     terminal.wait_for("\n> ");
+    terminal.wait_for_editor();
     terminal.type("\"\"\"\n");
     terminal.wait_for("\n. ");
+    terminal.wait_for_editor();
     terminal.type(ctrl_c);
     // Two that follow each other end it; a message between begins the count anew.
     terminal.rest();
@@ -360,6 +365,7 @@ TEST(ChatTerminal, CtrlCDiscardsSeveralLines) {
     Terminal terminal;
     terminal.type("\"\"\"\n");
     terminal.wait_for("\n. ");
+    terminal.wait_for_editor();
     terminal.type(ctrl_c);
     terminal.wait_for("\n> ");
     EXPECT_THAT(terminal.enter(sum), HasSubstr(as_shown(said(sum + "\n"))));

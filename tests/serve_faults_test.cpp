@@ -56,6 +56,12 @@ size_t busy_slots(const ServerProcess& server) {
     return busy;
 }
 
+/// How many requests wait for a slot.
+bool waiting(const ServerProcess& server, int how_many) {
+    const std::string line = "\nllamacpp:requests_deferred " + std::to_string(how_many) + "\n";
+    return server.get("/metrics").body.find(line) != std::string::npos;
+}
+
 std::string answer_text(const ServerProcess& server) {
     return server.post("/completion", {{"prompt", "The cat"}, {"n_predict", 8}, {"temperature", 0}})
         .json()
@@ -107,13 +113,13 @@ TEST(ServeFaults, AClientThatVanishesFreesItsSlot) {
     const ServerProcess server(with({"-np", "2"}, long_context));
     RawClient streaming = server.connect();
     streaming.send(endless_stream).read_until(first_event);
-    RawClient waiting = server.connect();
-    waiting.send(ServerProcess::post_text(
+    RawClient blocking = server.connect();
+    blocking.send(ServerProcess::post_text(
         "/completion", R"({"prompt": "The cat", "n_predict": -1, "ignore_eos": true})"));
     ASSERT_TRUE(soon([&] { return busy_slots(server) == 2; }));
     streaming.vanish();
     EXPECT_TRUE(soon([&] { return busy_slots(server) == 1; }));
-    waiting.vanish();
+    blocking.vanish();
     EXPECT_TRUE(soon([&] { return busy_slots(server) == 0; }));
     EXPECT_EQ(server.post("/completion", {{"prompt", "The"}, {"n_predict", 2}}).status, 200);
 }
@@ -122,19 +128,14 @@ TEST(ServeFaults, AClientThatVanishesWhileItWaitsLeavesTheQueue) {
     const ServerProcess server(with({"-np", "1", "--queue", "1"}, long_context));
     RawClient running = server.connect();
     running.send(endless_stream).read_until(first_event);
-    RawClient waiting = server.connect();
-    waiting.send(endless_stream);
-    const auto waits = [&](const char* how_many) {
-        return server.get("/metrics")
-                   .body.find(std::string("\nllamacpp:requests_deferred ") + how_many + "\n") !=
-               std::string::npos;
-    };
-    ASSERT_TRUE(soon([&] { return waits("1"); }));
-    waiting.vanish();
-    EXPECT_TRUE(soon([&] { return waits("0"); })) << "although the first one goes on";
+    RawClient queued = server.connect();
+    queued.send(endless_stream);
+    ASSERT_TRUE(soon([&] { return waiting(server, 1); }));
+    queued.vanish();
+    EXPECT_TRUE(soon([&] { return waiting(server, 0); })) << "although the first one goes on";
     RawClient third = server.connect();
     third.send(stream_text(2));
-    ASSERT_TRUE(soon([&] { return waits("1"); }));
+    ASSERT_TRUE(soon([&] { return waiting(server, 1); }));
     running.vanish();
     EXPECT_TRUE(complete(third.read_all()));
 }
@@ -157,26 +158,29 @@ TEST(ServeFaults, AFullQueueAnswersThatItIsFull) {
     running.send(endless_stream).read_until(first_event);
     RawClient waiting = server.connect();
     waiting.send(stream_text(4));
-    HttpResponse refused;
     ASSERT_TRUE(soon([&] {
-        refused = server.post("/v1/completions", {{"prompt", "The cat"}, {"max_tokens", 1}});
-        return refused.status == 503;
+        const std::string metrics = server.get("/metrics").body;
+        return metrics.find("llamacpp:requests_deferred 1") != std::string::npos;
     }));
+    const HttpResponse refused =
+        server.post("/v1/completions", {{"prompt", "The cat"}, {"max_tokens", 1}});
+    ASSERT_EQ(refused.status, 503);
     EXPECT_NE(refused.header("Retry-After"), "");
     EXPECT_EQ(refused.json()["error"]["type"], "unavailable_error");
     EXPECT_EQ(server.get("/health").status, 200);
     running.vanish();
-    EXPECT_TRUE(complete(waiting.read_all())) << "who waited is served";
+    EXPECT_TRUE(complete(queued.read_all())) << "who waited is served";
 }
 
 TEST(ServeFaults, SigtermUnderLoadLetsAllAnswersEnd) {
-    ServerProcess server(with({"-np", "2"}));
+    ServerProcess server(with({"-np", "4", "-c", "4096"}));
     std::deque<RawClient> clients;
-    for (int i = 0; i < 6; ++i) clients.emplace_back(server.port()).send(stream_text(300));
-    for (size_t i = 0; i < 2; ++i) clients[i].read_until(first_event);
+    for (int i = 0; i < 6; ++i) clients.emplace_back(server.port()).send(stream_text(1000));
+    ASSERT_TRUE(soon([&] { return waiting(server, 2); }));
     RawClient idle = server.connect();
     server.send(SIGTERM);
     EXPECT_EQ(idle.read_all(), "");
+    EXPECT_TRUE(idle.closed());
     EXPECT_TRUE(soon([&] {
         try {
             server.connect();

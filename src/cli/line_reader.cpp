@@ -4,6 +4,7 @@
 #include <langinfo.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
@@ -33,6 +34,19 @@ void use_utf8() {
     std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
+std::atomic<bool> interrupt_pending = false;
+
+/// Ctrl-C between two lines, when the terminal still sends it as a signal, is for the next line.
+void remember_interrupts() {
+    struct sigaction before {};
+    sigaction(SIGINT, nullptr, &before);
+    if (before.sa_handler == SIG_IGN) return;
+    struct sigaction action {};
+    action.sa_handler = [](int) { interrupt_pending.store(true); };
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, nullptr);
+}
+
 }  // namespace
 
 /// libedit's line editor. While it edits, the terminal sends Ctrl-C as a character, so that it can
@@ -40,6 +54,7 @@ void use_utf8() {
 struct LineReader::Editor {
     Editor() {
         use_utf8();
+        remember_interrupts();
         history.reset(history_init());
         line.reset(el_init("pleat", stdin, stdout, stderr));
         if (!line || !history) fail("the line editor cannot be started");
@@ -78,10 +93,12 @@ struct LineReader::Editor {
     }
 
     LineEvent read() {
-        interrupted = false;
+        interrupted = interrupt_pending.exchange(false);
+        if (interrupted) return {.kind = LineEvent::Kind::interrupted};
         int count = 0;
         const char* const text = el_gets(line.get(), &count);
-        if (interrupted) return {.kind = LineEvent::Kind::interrupted};
+        if (interrupt_pending.exchange(false) || interrupted)
+            return {.kind = LineEvent::Kind::interrupted};
         if (text == nullptr || count <= 0) {
             std::fputs("\n", stdout);  // the shell's prompt begins a line
             return {.kind = LineEvent::Kind::end};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <span>
 #include <utility>
 
 #include "base/cpu.h"
@@ -32,6 +33,10 @@ constexpr std::array short_names{
     ShortName{"-ts", "--tensor-split"},  ShortName{"-mg", "--main-gpu"},
     ShortName{"-dev", "--device"},       ShortName{"-sys", "--system-prompt"},
     ShortName{"-sp", "--special"},       ShortName{"-sysf", "--system-prompt-file"},
+};
+
+/// Those that only the server knows.
+constexpr std::array server_short_names{
     ShortName{"-to", "--timeout"},       ShortName{"-sps", "--slot-prompt-similarity"},
     ShortName{"-rea", "--reasoning"},    ShortName{"-ctxcp", "--ctx-checkpoints"},
     ShortName{"-cb", "--cont-batching"}, ShortName{"-nocb", "--no-cont-batching"},
@@ -53,11 +58,17 @@ const CacheType& cache_type_of_flag(std::string_view flag, const std::string& na
 }  // namespace
 
 std::vector<std::string> expand_short_names(int argc, char** argv) {
+    const auto expanded = [](std::span<const ShortName> names, std::string_view argument) {
+        const auto name = std::ranges::find(names, argument, &ShortName::written);
+        return name == names.end() ? argument : name->meant;
+    };
     std::vector<std::string> arguments;
     for (int i = 1; i < argc; ++i) {
-        const std::string_view argument = argv[i];
-        const auto* const name = std::ranges::find(short_names, argument, &ShortName::written);
-        arguments.emplace_back(name == short_names.end() ? argument : name->meant);
+        std::string_view argument = expanded(short_names, argv[i]);
+        if (arguments.size() > 0 && arguments[0] == "serve") {
+            argument = expanded(server_short_names, argument);
+        }
+        arguments.emplace_back(argument);
     }
     return arguments;
 }

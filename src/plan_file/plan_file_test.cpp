@@ -147,7 +147,7 @@ TEST(Profile, UnknownSchemasAndFieldsAreRefusedByName) {
     EXPECT_EQ(
         error(R"({"pleat_profile": 1, "plan": "", "seed": 1})"),
         "plan.txt: the field seed is not known; fields are pleat_profile, plan, model, measures, "
-        "data, n_plans_tried, curve, settings, provenance, source, notes, extra");
+        "data, n_plans_tried, curve, similarity, settings, provenance, source, notes, extra");
     EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "", "model": []})"),
               "plan.txt: the field model is not an object");
     EXPECT_EQ(error(R"({"pleat_profile": 1, "plan": "", "model": {"architecture": "llama"}})"),

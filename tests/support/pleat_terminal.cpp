@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -46,6 +47,16 @@ void PleatTerminal::type(std::string_view keys) const {
         if (n < 0 && errno != EINTR) fail("typing: {}", std::strerror(errno));
         if (n > 0) keys.remove_prefix(static_cast<size_t>(n));
     }
+}
+
+void PleatTerminal::wait_for_editor() const {
+    constexpr int turns = 60'000;
+    for (int i = 0; i < turns; ++i) {
+        termios now{};
+        if (::tcgetattr(terminal_, &now) == 0 && (now.c_lflag & ICANON) == 0) return;
+        ::usleep(1000);
+    }
+    fail("the program does not read keys");
 }
 
 bool PleatTerminal::read_more() {

@@ -18,6 +18,8 @@ class PleatTerminal {
     PleatTerminal& operator=(const PleatTerminal&) = delete;
 
     void type(std::string_view keys) const;
+    /// Until the program reads keys one by one; before that the terminal itself would act on them.
+    void wait_for_editor() const;
     /// Reads what appears until `text` has; returns all since the last call, `text` included.
     /// Throws Error, with what did appear, when the program ends or a minute passes first.
     std::string wait_for(std::string_view text);
