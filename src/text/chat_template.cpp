@@ -10,8 +10,14 @@ namespace pleat {
 namespace {
 
 /// For the nesting that the parser lets through, and for macros in each other.
-constexpr size_t parse_stack = size_t{64} << 20;
-constexpr size_t render_stack = size_t{256} << 20;
+// Frames of instrumented code are several times as large.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr size_t frame_factor = 6;
+#else
+constexpr size_t frame_factor = 1;
+#endif
+constexpr size_t parse_stack = frame_factor * (size_t{64} << 20);
+constexpr size_t render_stack = frame_factor * (size_t{256} << 20);
 
 /// With room for the recursion, and with one kind of failure.
 void guarded(size_t stack, const std::function<void()>& work) {
