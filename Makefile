@@ -8,7 +8,7 @@ BUILD = build/$(PRESET)
 CTEST = OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 PREFIX ?= $(HOME)/.local
 
-.PHONY: all demo test deps configure build unit asan-test tsan-test format format-check tidy bench install clean distclean
+.PHONY: all demo test deps configure build unit asan-test tsan-test tsan-serve format format-check tidy bench install clean distclean
 
 all: build
 
@@ -38,6 +38,15 @@ asan-test:
 
 tsan-test:
 	@$(MAKE) --no-print-directory PRESET=tsan CMAKE_FLAGS="$(CMAKE_FLAGS)" unit
+
+# The server's threads. What computes stays on one: the sanitizer does not know libgomp's barriers
+# and would report races that are none.
+SERVER_TESTS = src/pleat_serve_test tests/pleat_engine_jobs_test tests/pleat_serve_faults_test
+tsan-serve:
+	@$(MAKE) --no-print-directory PRESET=tsan CMAKE_FLAGS="$(CMAKE_FLAGS)" TARGETS="pleat $(notdir $(SERVER_TESTS))" build
+	@for test in $(SERVER_TESTS); do \
+		OMP_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 build/tsan/$$test || exit 1; \
+	done
 
 SOURCES = $(shell git ls-files "src/*.h" "src/*.cpp" "tests/*.h" "tests/*.cpp" "bench/*.cpp")
 

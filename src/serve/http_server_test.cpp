@@ -246,6 +246,14 @@ TEST(HttpServer, ReportsWhatIsWrongWithARequestAsJson) {
     EXPECT_THAT(server.get("/health"), StartsWith(ok));
 }
 
+TEST(HttpServer, IsHeardByAClientThatStillSends) {
+    const TestServer server({.max_body_bytes = 100});
+    RawClient client = server.client();
+    const std::string answer = client.send(post("/echo", std::string(64 << 10, 'x'))).read_all();
+    EXPECT_FALSE(client.was_reset());
+    EXPECT_EQ(error_of(answer)["code"], 413);
+}
+
 TEST(HttpServer, TurnsWhatHandlersThrowIntoAnswers) {
     const TestServer server;
     const json refused = error_of(server.get("/refuse"));
@@ -313,6 +321,7 @@ TEST(HttpServer, ClosesConnectionsThatStayIdle) {
     const TestServer server({.idle_time = 50ms});
     RawClient fresh = server.client();
     EXPECT_EQ(fresh.read_all(), "");
+    EXPECT_TRUE(fresh.closed());
     RawClient kept = server.client();
     EXPECT_THAT(kept.send(request("GET /health")).read_answer(), StartsWith(ok));
     EXPECT_EQ(kept.read_all(), "");
@@ -338,6 +347,7 @@ TEST(HttpServer, DropsTheLongestIdleConnectionToMakeRoom) {
     }
     EXPECT_THAT(server.get("/health"), StartsWith(ok));
     EXPECT_EQ(second.read_all(), "");
+    EXPECT_TRUE(second.closed());
     EXPECT_THAT(first.send(request("GET /health")).read_answer(), StartsWith(ok));
 }
 
@@ -378,6 +388,8 @@ TEST(HttpServer, LetsHandlersSeeThatTheirClientHasGone) {
 TEST(HttpServer, StopsWhenTheLastAnswerIsWritten) {
     TestServer server;
     RawClient idle = server.client();
+    RawClient kept = server.client();
+    EXPECT_THAT(kept.send(request("GET /health")).read_answer(), StartsWith(ok));
     RawClient waiting = server.client();
     RawClient streaming = server.client();
     waiting.send(request("GET /wait"));
@@ -385,6 +397,8 @@ TEST(HttpServer, StopsWhenTheLastAnswerIsWritten) {
     ASSERT_TRUE(soon([&] { return server.waiting == 1; }));
     server.server().stop();
     EXPECT_EQ(idle.read_all(), "") << "nothing is under way there";
+    EXPECT_EQ(kept.read_all(), "");
+    EXPECT_TRUE(idle.closed() && kept.closed());
     EXPECT_THROW(
         while (soon([] { return true; })) { server.client(); }, std::runtime_error);
     server.let_go = true;

@@ -38,6 +38,7 @@ class RawClient {
         while (!text.empty()) {
             const ssize_t n = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
             alive_ = n > 0;
+            was_reset_ = n <= 0;
             if (n <= 0) break;
             text.remove_prefix(static_cast<size_t>(n));
         }
@@ -81,6 +82,7 @@ class RawClient {
     /// What can be sent still has a reader; for a second thread.
     bool alive() const { return alive_; }
     bool closed() const { return closed_; }
+    /// The server closed without reading all: an answer could get lost on the way.
     bool was_reset() const { return was_reset_; }
     bool timed_out() const { return timed_out_; }
     /// So that little is on its way to a client that does not read.
@@ -102,7 +104,7 @@ class RawClient {
         std::array<char, 4096> bytes{};
         const ssize_t n = ::recv(fd_, bytes.data(), bytes.size(), 0);
         closed_ = n <= 0;
-        was_reset_ = n < 0;
+        was_reset_ = was_reset_ || n < 0;
         if (n > 0) received_.append(bytes.data(), static_cast<size_t>(n));
         return n > 0;
     }
@@ -111,7 +113,7 @@ class RawClient {
     std::string received_;
     std::atomic<bool> alive_ = true;
     bool closed_ = false;
-    bool was_reset_ = false;
+    std::atomic<bool> was_reset_ = false;
     bool timed_out_ = false;
 };
 
