@@ -276,6 +276,7 @@ TEST(HttpServer, TurnsWhatHandlersThrowIntoAnswers) {
 TEST(HttpServer, LogsRequestsWithoutQueryAndBody) {
     const TestServer server;
     server.client().send(post("/echo?secret", "[\"secret\"]")).read_answer();
+    ASSERT_TRUE(soon([&] { return server.log().size() == 1; })) << "after the answer was written";
     server.get("/nothing?secret");
     ASSERT_TRUE(soon([&] { return server.log().size() == 2; }));
     const HttpLogEntry entry = server.log()[0];
