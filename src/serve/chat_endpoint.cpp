@@ -8,7 +8,7 @@
 #include "serve/api_state.h"
 #include "serve/chat_request.h"
 #include "serve/chat_response.h"
-#include "serve/event_stream.h"
+#include "serve/endpoint_stream.h"
 #include "serve/refused_fields.h"
 
 namespace pleat {
@@ -110,14 +110,7 @@ void answer_chat(ApiState& state, const Fields& fields, const httplib::Request& 
     if (wanted.stream) {
         const auto stream = std::make_shared<ChatStream>(
             std::move(wanted), state.tokenizer, std::move(head), prompt.syntax, group->size());
-        stream_answers(response, group,
-                       {.event = [stream](const auto& event,
-                                          const Job& job) { return stream->event(event, job); },
-                        .end =
-                            [&state, stream, group = group.get()] {
-                                state.note_lengths(*group);
-                                return stream->end(group->timings());
-                            }});
+        stream_answers(state, response, group, stream);
         return;
     }
     const std::vector<Answer> answers = wait_for_answers(*group, request);

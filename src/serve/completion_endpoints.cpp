@@ -6,7 +6,7 @@
 #include "serve/api_state.h"
 #include "serve/completion_response.h"
 #include "serve/constraint_fields.h"
-#include "serve/event_stream.h"
+#include "serve/endpoint_stream.h"
 #include "serve/prompt_field.h"
 #include "serve/refused_fields.h"
 #include "serve/text_completion_response.h"
@@ -65,6 +65,8 @@ class CompletionStream {
         return text;
     }
 
+    std::string end(const std::vector<JobTimings>&) const { return {}; }
+
   private:
     const GenerationRequest request_;
     const CompletionResponse response_;
@@ -113,14 +115,7 @@ void answer_completion(ApiState& state, const Fields& fields, const httplib::Req
     if (it.request.stream) {
         const auto stream = std::make_shared<CompletionStream>(
             std::move(it.request), state.tokenizer, std::move(head), group->size());
-        stream_answers(response, group,
-                       {.event = [stream](const auto& event,
-                                          const Job& job) { return stream->event(event, job); },
-                        .end =
-                            [&state, group = group.get()] {
-                                state.note_lengths(*group);
-                                return std::string();
-                            }});
+        stream_answers(state, response, group, stream);
         return;
     }
     const std::vector<Answer> answers = wait_for_answers(*group, request);
@@ -141,14 +136,7 @@ void answer_text_completion(ApiState& state, const Fields& fields, const httplib
     if (it.request.stream) {
         const auto stream = std::make_shared<TextCompletionStream>(
             std::move(it.request), state.tokenizer, std::move(head), group->size());
-        stream_answers(response, group,
-                       {.event = [stream](const auto& event,
-                                          const Job& job) { return stream->event(event, job); },
-                        .end =
-                            [&state, stream, group = group.get()] {
-                                state.note_lengths(*group);
-                                return stream->end(group->timings());
-                            }});
+        stream_answers(state, response, group, stream);
         return;
     }
     const std::vector<Answer> answers = wait_for_answers(*group, request);
