@@ -133,21 +133,7 @@ TEST_P(StepsOfModel, AreThoseOfEachPlanAlone) {
     }
 }
 
-std::vector<NamedModel> decoded_models() {
-    std::vector<NamedModel> models{{"llama", {}},
-                                   {"llama_experts", {.n_expert = 4, .n_expert_used = 2}}};
-    for (const NamedModel& named : architecture_models()) {
-        const std::string& n = named.name;
-        if (n == "qwen2" || n == "qwen3" || n == "qwen3moe" || n == "gemma3" || n == "qwen35" ||
-            n == "qwen35_interval_2_biases_scales_mtp" || n == "qwen35moe_merged" ||
-            n == "gemma4") {
-            models.push_back(named);
-        }
-    }
-    return models;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, StepsOfModel, testing::ValuesIn(decoded_models()),
+INSTANTIATE_TEST_SUITE_P(Models, StepsOfModel, testing::ValuesIn(models_for_plans()),
                          [](const auto& param) { return param.param.name; });
 
 }  // namespace

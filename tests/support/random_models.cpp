@@ -352,4 +352,18 @@ const std::vector<NamedModel>& architecture_models() {
     return models;
 }
 
+std::vector<NamedModel> models_for_plans() {
+    std::vector<NamedModel> models{{"llama", {}},
+                                   {"llama_experts", {.n_expert = 4, .n_expert_used = 2}}};
+    for (const NamedModel& named : architecture_models()) {
+        const std::string& n = named.name;
+        if (n == "qwen2" || n == "qwen3" || n == "qwen3moe" || n == "gemma3" || n == "qwen35" ||
+            n == "qwen35_interval_2_biases_scales_mtp" || n == "qwen35moe_merged" ||
+            n == "gemma4") {
+            models.push_back(named);
+        }
+    }
+    return models;
+}
+
 }  // namespace pleat::test

@@ -19,4 +19,7 @@ void PrintTo(const NamedModel& named, std::ostream* out);
 /// llama. Their names begin with the architecture's.
 const std::vector<NamedModel>& architecture_models();
 
+/// One form or two of each architecture: what many plans together are held against each alone with.
+std::vector<NamedModel> models_for_plans();
+
 }  // namespace pleat::test
