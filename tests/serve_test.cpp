@@ -663,7 +663,8 @@ TEST_F(ServeVariants, ShareTheWeights) {
     }
     const auto measured = [&](const std::vector<std::string>& arguments) {
         const ServerProcess server(arguments);
-        for (const json& it : server.get("/v1/models").json().at("data")) {
+        const json models = server.get("/v1/models").json();
+        for (const json& it : models.at("data")) {
             const json body = {{"model", it.at("id")}, {"prompt", {1, 2, 3}}, {"max_tokens", 2}};
             EXPECT_EQ(server.post("/v1/completions", body).status, 200);
         }

@@ -40,7 +40,7 @@ Json rendered(const std::string& text, const Json& variables) {
     }
 }
 
-Json expectations() {
+const Json& expectations() {
     static const Json expected = read_json("expected.json");
     return expected;
 }
