@@ -289,10 +289,18 @@ Code ExpressionParser::name_or_constant() {
     if (name == "true" || name == "True") return constant(Value(true));
     if (name == "false" || name == "False") return constant(Value(false));
     if (is_constant_name(name)) return constant(none());
-    if (name == "loop") uses_loop_ = true;
+    if (name == "loop") uses_loop_ = std::max(uses_loop_, use_of_loop());
     return counted([key = Value(name)](const Scope& scope) {
         return scope->contains(key) ? scope->at(key) : Value();
     });
+}
+
+LoopUse ExpressionParser::use_of_loop() const {
+    static constexpr std::array<std::string_view, 8> so_far{
+        "index", "index0", "first", "previtem", "depth", "depth0", "changed", "cycle"};
+    const bool known =
+        peek().is(".") && std::ranges::find(so_far, tokens_[pos_ + 1].text) != so_far.end();
+    return known ? LoopUse::rounds_so_far : LoopUse::later_rounds;
 }
 
 Code ExpressionParser::parenthesis() {

@@ -30,6 +30,13 @@ struct Target {
     void assign(const Scope& scope, const Value& value) const;
 };
 
+/// What a loop's body asks its variable `loop`, as far as its text tells.
+enum class LoopUse {
+    none,
+    rounds_so_far,  ///< only index, index0, first, previtem, depth, depth0, changed, cycle
+    later_rounds,   ///< its length, say
+};
+
 /// Reads the expressions of one tag (Jinja 3.1's grammar) into code. Throws Error, with line and
 /// character, for what is none. Filters and tests that do not exist fail when they are run, and go
 /// to `missing`.
@@ -59,8 +66,7 @@ class ExpressionParser {
     void end();
     [[noreturn]] void error(std::string_view message) const;
 
-    /// Whether the name `loop` was used.
-    bool uses_loop() const { return uses_loop_; }
+    LoopUse uses_loop() const { return uses_loop_; }
 
   private:
     struct Level;
@@ -87,13 +93,14 @@ class ExpressionParser {
     CallCode call();
     Code not_there(std::string_view kind, const std::string& name);
     Code name_or_constant();
+    LoopUse use_of_loop() const;
 
     std::string_view source_;
     const std::vector<Token>& tokens_;
     std::vector<std::string>& missing_;
     size_t pos_ = 0;
     int depth_ = 0;
-    bool uses_loop_ = false;
+    LoopUse uses_loop_ = LoopUse::none;
     bool passes_caller_ = false;
 };
 

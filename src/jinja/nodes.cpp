@@ -160,36 +160,68 @@ class LoopVariable {
     Value changed_;
 };
 
-std::vector<Value> loop_items(const Loop& loop, const Scope& scope) {
-    std::vector<Value> items = elements(loop.items(scope));
-    budget_of(scope).bytes(weight(items));
-    if (!loop.condition) return items;
-    std::erase_if(items, [&](const Value& item) {
-        const Scope inner = inside(scope);
-        loop.target.assign(inner, item);
-        return !truth(loop.condition(inner));
-    });
-    return items;
-}
+/// The items that pass the loop's condition. It is asked as late as can be, since it may depend on
+/// what earlier rounds did: right before an item's round, or before the first of them when the body
+/// asks for later rounds.
+class LoopItems {
+  public:
+    LoopItems(const Loop& loop, const Scope& scope)
+        : loop_(loop), scope_(scope), all_(elements(loop.items(scope))) {
+        budget_of(scope).bytes(weight(all_));
+        while (loop.uses == LoopUse::later_rounds && find_next()) {
+        }
+    }
+
+    /// Whether there is an i-th item; before it is asked for, all in front of it were.
+    bool has(size_t i) { return i < taken_.size() || find_next(); }
+    const std::vector<Value>& taken() const { return taken_; }
+
+  private:
+    bool find_next() {
+        while (asked_ < all_.size()) {
+            const Value& item = all_[asked_++];
+            if (!passes(item)) continue;
+            taken_.push_back(item);
+            return true;
+        }
+        return false;
+    }
+
+    bool passes(const Value& item) const {
+        if (!loop_.condition) return true;
+        const Scope inner = inside(scope_);
+        loop_.target.assign(inner, item);
+        return truth(loop_.condition(inner));
+    }
+
+    const Loop& loop_;
+    const Scope& scope_;
+    std::vector<Value> all_;
+    size_t asked_ = 0;  ///< the condition was asked for as many
+    std::vector<Value> taken_ = {};
+};
 
 }  // namespace
 
 Node make_for(Loop given) {
     return make([loop = std::move(given)](std::ostringstream& out, const Scope& scope) {
-        const std::vector<Value> items = placed(loop.line, [&] { return loop_items(loop, scope); });
-        if (items.empty() && loop.otherwise) return loop.otherwise->render(out, scope);
-        const LoopVariable variable(items);
-        for (size_t i = 0; i < items.size(); ++i) {
+        LoopItems items = placed(loop.line, [&] { return LoopItems(loop, scope); });
+        const LoopVariable variable(items.taken());
+        bool went_through = false;  // a round, without break or continue
+        for (size_t i = 0; placed(loop.line, [&] { return items.has(i); }); ++i) {
             // Each round has its own variables.
             const Scope inner = inside(scope);
-            placed(loop.line, [&] { loop.target.assign(inner, items[i]); });
-            if (loop.uses_loop) inner->set(Value("loop"), variable.at(i));
+            placed(loop.line, [&] { loop.target.assign(inner, items.taken()[i]); });
+            if (loop.uses != LoopUse::none) inner->set(Value("loop"), variable.at(i));
             try {
                 loop.body->render(out, inner);
+                went_through = true;
             } catch (const minja::LoopControlException& control) {
                 if (control.control_type == minja::LoopControlType::Break) break;
             }
         }
+        // Jinja's rule; Python has another.
+        if (!went_through && loop.otherwise) loop.otherwise->render(out, scope);
     });
 }
 

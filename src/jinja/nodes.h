@@ -33,7 +33,7 @@ struct Loop {
     Code condition = {};  ///< empty: all
     Node body = {};
     Node otherwise = {};  ///< may be null
-    bool uses_loop = false;
+    LoopUse uses = LoopUse::none;
 };
 Node make_for(Loop loop);
 Node make_loop_control(bool breaks);

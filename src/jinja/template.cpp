@@ -49,7 +49,9 @@ class Parser {
         return parser;
     }
 
-    void note(const ExpressionParser& parser) { loop_used_ = loop_used_ || parser.uses_loop(); }
+    void note(const ExpressionParser& parser) {
+        loop_used_ = std::max(loop_used_, parser.uses_loop());
+    }
 
     /// Up to one of these statements, which is left to be read.
     Node body(const Ends& ends) {
@@ -147,14 +149,15 @@ class Parser {
         loop.items = parser.tuple(false);
         note(parser);
         // Of the items it is the outer loop's.
-        const bool outer_used = std::exchange(loop_used_, false) || parser.uses_loop();
+        const LoopUse outer_used =
+            std::max(std::exchange(loop_used_, LoopUse::none), parser.uses_loop());
         if (parser.skip("if")) loop.condition = parser.expression();
         if (parser.peek().is("recursive")) error(open, "recursive loops are not supported");
         parser.end();
         ++loops_;
         loop.body = body({"else", "endfor"});
         --loops_;
-        loop.uses_loop = std::exchange(loop_used_, outer_used);
+        loop.uses = std::exchange(loop_used_, outer_used);
         if (pos_ < pieces_.size() && word() == "else") {
             ++pos_;
             loop.otherwise = body({"endfor"});
@@ -240,7 +243,7 @@ class Parser {
     size_t pos_ = 0;
     int depth_ = 0;
     int loops_ = 0;
-    bool loop_used_ = false;  ///< the name `loop`, since the innermost loop began
+    LoopUse loop_used_ = LoopUse::none;  ///< the name `loop`, since the innermost loop began
 };
 
 }  // namespace
