@@ -113,6 +113,9 @@ TEST(EngineJobs, AreRefusedTogetherWhenTheQueueIsFull) {
     EXPECT_EQ(run.engine().counters().waiting, 1U);
 
     EXPECT_TRUE(accepted(run, {greedy(prompt(1)), greedy(prompt(2))}));
+    // More than ever fit: waiting would not help.
+    const JobRequest any = greedy(prompt(1));
+    EXPECT_THROW(accepted(run, {any, any, any, any}), Error);
     running->cancel();
     EXPECT_EQ(wait_for(*first).tokens.size(), 1U);
 }

@@ -77,6 +77,10 @@ ReadyJob Engine::prepared(std::shared_ptr<Job> job) const {
 }
 
 bool Engine::submit(std::span<const std::shared_ptr<Job>> jobs) {
+    if (const size_t most = loop_->queue().capacity(); jobs.size() > most) {
+        fail("{} answers or prompts in one request, but the queue holds {} at most (--queue)",
+             jobs.size(), most);
+    }
     std::vector<ReadyJob> ready;
     ready.reserve(jobs.size());
     for (const std::shared_ptr<Job>& job : jobs) ready.push_back(prepared(job));

@@ -53,9 +53,9 @@ class Engine {
     Engine& operator=(const Engine&) = delete;
 
     /// Queues jobs, all or none; false when the queue is full or the engine drains. Throws Error
-    /// when a job can never run: an empty prompt or one that does not fit (both numbers), a token
-    /// that does not exist, a slot or variant that does not exist, sampling parameters or a grammar
-    /// out of range, embeddings where the model has none.
+    /// when a job can never run: more of them than the queue holds, an empty prompt or one that
+    /// does not fit (both numbers), a token that does not exist, a slot or variant that does not
+    /// exist, sampling parameters or a grammar out of range, embeddings where the model has none.
     bool submit(std::span<const std::shared_ptr<Job>> jobs);
 
     /// Takes no more jobs; returns true when all are done, false when `patience` ended first.

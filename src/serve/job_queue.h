@@ -20,6 +20,7 @@ class JobQueue {
   public:
     explicit JobQueue(size_t capacity) : capacity_(capacity) {}
 
+    size_t capacity() const { return capacity_; }
     /// All of them or none; false when they do not fit or the queue is closed.
     bool push(std::vector<ReadyJob> jobs);
 
