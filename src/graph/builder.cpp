@@ -1,5 +1,7 @@
 #include "graph/builder.h"
 
+#include <ggml-backend.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -147,6 +149,7 @@ void GraphBuilder::add_row_set(uint32_t n_rows, bool all) {
 
 Graph GraphBuilder::build_paths(std::span<const SetPass> passes, std::span<const uint32_t> n_rows) {
     const GraphShape shape = graph_.shape;
+    fills_rows_ = true;
     graph_.tokens = input(GGML_TYPE_I32, shape.n_tokens);
     for (size_t i = 0; i < n_rows.size(); ++i) add_row_set(n_rows[i], i == 0);
 
@@ -232,15 +235,33 @@ ggml_tensor* GraphBuilder::rms_norm(ggml_tensor* x, ggml_tensor* weight) {
     return weight == nullptr ? normed : ggml_mul(c_, normed, weight);
 }
 
+/// Rearranged weights are multiplied with four rows at a time, and with each row that is left over
+/// alone, which reads them anew. Where the number of rows is ours to choose, there are none left
+/// over.
+ggml_tensor* GraphBuilder::multiply(ggml_tensor* weight, ggml_tensor* x) {
+    constexpr int64_t unit = 4;
+    const int64_t n_rows = x->ne[1];
+    const bool rearranged =
+        weight->buffer != nullptr && !ggml_backend_buffer_is_host(weight->buffer);
+    if (!fills_rows_ || !rearranged || n_rows == 1 || n_rows % unit == 0 || x->ne[2] > 1) {
+        return ggml_mul_mat(c_, weight, x);
+    }
+    if (filled_.from != x) {
+        filled_ = {x, ggml_pad(c_, x, 0, static_cast<int>(unit - n_rows % unit), 0, 0)};
+    }
+    ggml_tensor* const y = ggml_mul_mat(c_, weight, filled_.to);
+    return ggml_view_2d(c_, y, y->ne[0], n_rows, y->nb[1], 0);
+}
+
 ggml_tensor* GraphBuilder::project(const Linear& linear, ggml_tensor* x) {
-    ggml_tensor* y = ggml_mul_mat(c_, linear.weight, x);
+    ggml_tensor* y = multiply(linear.weight, x);
     if (linear.scale != nullptr) y = ggml_mul(c_, y, linear.scale);
     if (linear.bias != nullptr) y = ggml_add(c_, y, linear.bias);
     return y;
 }
 
 ggml_tensor* GraphBuilder::project_ffn(const Linear& linear, ggml_tensor* x) {
-    ggml_tensor* y = ggml_mul_mat(c_, linear.weight, x);
+    ggml_tensor* y = multiply(linear.weight, x);
     if (linear.bias != nullptr) y = ggml_add(c_, y, linear.bias);
     if (linear.scale != nullptr) y = ggml_mul(c_, y, linear.scale);
     return y;

@@ -141,6 +141,7 @@ class GraphBuilder {
     void add_logits(ggml_tensor* hidden);
     ggml_tensor* read_states(ggml_tensor* all);
     void write_states(ggml_tensor* all, ggml_tensor* states);
+    ggml_tensor* multiply(ggml_tensor* weight, ggml_tensor* x);
     ggml_tensor* apply_pass(const Pass& pass, ggml_tensor* hidden);
 
     const Model& model_;
@@ -150,7 +151,12 @@ class GraphBuilder {
     Graph graph_;
     ggml_context* c_ = nullptr;
     ggml_tensor* layer_embeddings_ = nullptr;
-    bool last_ = false;  ///< in the last pass
+    bool last_ = false;        ///< in the last pass
+    bool fills_rows_ = false;  ///< multiply() may add rows
+    struct {
+        const ggml_tensor* from = nullptr;
+        ggml_tensor* to = nullptr;
+    } filled_;  ///< the last input that it added some to
 };
 
 }  // namespace pleat
