@@ -239,6 +239,7 @@ void add_eval(CLI::App& app) {
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command->scoring.add(*sub);
+    command->scoring.add_measures(*sub);
     sub->add_option("--seed", command->seed, "Of the bootstrap intervals")->capture_default_str();
     sub->add_flag("--json", command->json, "One JSON object instead of a table");
     command->plan.add(*sub);

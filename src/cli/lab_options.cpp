@@ -116,6 +116,16 @@ void ScoringOptions::add(CLI::App& app) {
         ->group(group);
 }
 
+void ScoringOptions::add_measures(CLI::App& app) {
+    app.add_option("--measures", measures_,
+                   "Only these, separated by commas: ppl, kl, top1, exact, answer_nll, with "
+                   "--generate probe, parsed, length_ok, cut (default: all)")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->group("Scoring");
+}
+
 Workload ScoringOptions::workload(const Tokenizer& tokenizer) const {
     if (texts_.empty() && probes_.empty()) {
         fail("nothing to score on: name a text with --text or a probe file with --probes");
@@ -128,6 +138,11 @@ Workload ScoringOptions::workload(const Tokenizer& tokenizer) const {
         workload.add_questions(probes, tokenizer);
     } else {
         workload.add_probes(probes, tokenizer);
+    }
+    try {
+        workload.want_measures(measures_);
+    } catch (const Error& error) {
+        fail("--measures: {}", error.what());
     }
     return workload;
 }

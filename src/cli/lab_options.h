@@ -19,6 +19,8 @@ namespace pleat::cli {
 class ScoringOptions {
   public:
     void add(CLI::App& app);
+    /// --measures, for commands that need none of them.
+    void add_measures(CLI::App& app);
 
     /// Reads texts and probes. Throws Error when there are none, or one cannot be read.
     Workload workload(const Tokenizer& tokenizer) const;
@@ -49,6 +51,7 @@ class ScoringOptions {
     std::string memory_ = "1G";
     bool generate_ = false;
     double min_parse_ = 0.5;
+    std::vector<std::string> measures_;
 };
 
 /// Throws Error unless a result can be written to `path` (empty: none is): it must not be one of

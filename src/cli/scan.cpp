@@ -215,6 +215,7 @@ void add_scan(CLI::App& app) {
     command->app = sub;
     command->model.add(*sub);
     command->scoring.add(*sub);
+    command->scoring.add_measures(*sub);
     const std::string group = "Scan";
     ScanOptions& o = command->options;
     sub->add_option("--max-block", o.max_block, "Layers of a block at most")

@@ -26,8 +26,8 @@ size_t measure_to_rank_by(const std::vector<Measure>& measures, const std::strin
     std::string names;
     for (size_t m = 0; m < measures.size(); ++m) {
         const std::string& it = measures[m].name;
-        const bool wanted =
-            name.empty() ? it.starts_with("exact:") || it.starts_with("probe:") : it == name;
+        const bool wanted = name.empty() ? it.starts_with("exact:") || it.starts_with("probe:")
+                                         : is_called(measures[m], name);
         if (wanted) return m;
         names += (names.empty() ? "" : ", ") + measures[m].name;
     }

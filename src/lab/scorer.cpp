@@ -212,8 +212,10 @@ PlanScores Scorer::score(const std::vector<LayerPlan>& plans, const Workload& wo
         auto& scores = result.by_plan.emplace_back(workload.measures().size());
         for (size_t i = 0; i < wanted.size(); ++i) {
             const size_t source = workload.sequences()[wanted[i]].source;
-            const size_t first = workload.first_measure(source);
-            for (size_t m = 0; m < plan[i].size(); ++m) append(scores[first + m], plan[i][m]);
+            const auto columns = workload.columns(source);
+            for (size_t m = 0; m < plan[i].size(); ++m) {
+                if (columns[m]) append(scores[*columns[m]], plan[i][m]);
+            }
         }
     }
     return result;
@@ -259,6 +261,12 @@ bool Scorer::score_read(Found& found, const Progress& progress) const {
         total += length;
     }
 
+    std::map<size_t, bool> compared;  // by source: are plans compared with the first one?
+    for (const size_t i : found.read) {
+        const size_t source = workload.sequences()[wanted[i]].source;
+        const auto columns = workload.columns(source);
+        compared[source] = workload.is_text(source) && (columns[1] || columns[2]);
+    }
     Sweep sweep(model_, plans, settings_);
     uint64_t done = 0;
     for (const auto& [length, members] : by_length) {
@@ -277,8 +285,9 @@ bool Scorer::score_read(Found& found, const Progress& progress) const {
                 return;
             }
             const TextRows rows(sequence, logits, settings_.context.n_threads_batch);
-            if (plan == 0 && plans.size() > 1) references[item] = rows.as_reference(logits);
-            target = rows.score(plan == 0 ? nullptr : &references.at(item));
+            const bool compares = compared[sequence.source] && plans.size() > 1;
+            if (plan == 0 && compares) references[item] = rows.as_reference(logits);
+            target = rows.score(plan == 0 || !compares ? nullptr : &references.at(item));
         };
         const auto on_done = [&](size_t, size_t) { references.clear(); };
         const auto report = [&](uint64_t n, uint64_t of) {
@@ -294,26 +303,27 @@ bool Scorer::score_read(Found& found, const Progress& progress) const {
     return true;
 }
 
-void require_readable_answers(const Scorer& scorer, const LayerPlan& identity,
-                              const Workload& workload, double min_parse) {
+void require_readable_answers(const Scorer& scorer, const LayerPlan& identity, Workload workload,
+                              double min_parse) {
     constexpr size_t n_tried = 8;  // of each kind
-    const std::vector<Measure> measures = workload.measures();
+    if (workload.tokenizer() == nullptr) return;
+    workload.want_measures({"parsed"});  // only the questions are left
     std::map<size_t, std::vector<size_t>> by_source;
     for (size_t i = 0; i < workload.sequences().size(); ++i) {
         const ScoredSequence& sequence = workload.sequences()[i];
         std::vector<size_t>& some = by_source[sequence.source];
-        if (sequence.question && some.size() < n_tried) some.push_back(i);
+        if (some.size() < n_tried) some.push_back(i);
     }
     for (const auto& [source, some] : by_source) {
-        if (some.empty()) continue;
         const PlanScores scores = scorer.score({identity}, workload, some);
-        const size_t parsed = workload.first_measure(source) + 2;
+        size_t parsed = 0;
+        for (const auto column : workload.columns(source)) parsed = column.value_or(parsed);
         const double rate = mean_of(scores.by_plan[0][parsed]).value;
         if (rate >= min_parse) continue;
         fail(
             "of {} answers that the identity plan gives only {:.0f} % can be read ({}), {:.0f} % "
             "are wanted (--min-parse)",
-            some.size(), 100.0 * rate, measures[parsed].name, 100.0 * min_parse);
+            some.size(), 100.0 * rate, workload.measures()[parsed].name, 100.0 * min_parse);
     }
 }
 

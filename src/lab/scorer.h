@@ -58,8 +58,8 @@ class Scorer {
 /// A ranking by answers that nobody can read would rank noise: asks the identity plan some of the
 /// workload's questions before the long run begins. Throws Error that names the kind of which fewer
 /// than `min_parse` of the answers can be read.
-void require_readable_answers(const Scorer& scorer, const LayerPlan& identity,
-                              const Workload& workload, double min_parse);
+void require_readable_answers(const Scorer& scorer, const LayerPlan& identity, Workload workload,
+                              double min_parse);
 
 /// What greedy decoding takes: the first token with the greatest logit.
 int32_t likeliest(std::span<const float> logits);

@@ -46,7 +46,7 @@ void give_one(const Workload& workload, size_t source, std::vector<size_t>& from
         fail(
             "{} has one item, and the {} part needs one, too; use a longer text, a smaller -c, "
             "more probes, or --validation 0",
-            workload.measures()[workload.first_measure(source)].name, part);
+            workload.source_name(source), part);
     }
     const auto one = std::ranges::find_if(from, is_of);
     to.insert(std::ranges::upper_bound(to, *one), *one);

@@ -69,7 +69,7 @@ TEST(SplitWorkload, RefusesWhatCannotBeBothChosenOnAndChecked) {
         split_workload(workload, 0.5, 1);
         FAIL() << "one chunk was split";
     } catch (const Error& e) {
-        EXPECT_THAT(e.what(), HasSubstr("nll:text0 has one item"));
+        EXPECT_THAT(e.what(), HasSubstr("text0 has one item"));
         EXPECT_THAT(e.what(), HasSubstr("--validation 0"));
     }
     EXPECT_EQ(split_workload(workload, 0.0, 1).selection.size(), 9U);

@@ -1,9 +1,12 @@
 #include "lab/workload.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "base/error.h"
@@ -11,6 +14,20 @@
 #include "text/chat_template.h"
 
 namespace pleat {
+
+bool is_called(const Measure& measure, std::string_view name) {
+    static constexpr std::array<std::array<std::string_view, 2>, 5> others{{{"ppl", "nll"},
+                                                                            {"perplexity", "nll"},
+                                                                            {"kld", "kl"},
+                                                                            {"agreement", "top1"},
+                                                                            {"accuracy", "exact"}}};
+    const std::string_view full = measure.name;
+    const std::string_view plain = full.substr(0, full.find(':'));
+    if (name == "probes") return plain != "nll" && plain != "kl" && plain != "top1";
+    const auto other = std::ranges::find(others, name, [](const auto& pair) { return pair[0]; });
+    if (other != others.end()) name = (*other)[1];
+    return name == full || name == plain;
+}
 
 size_t Workload::source(const std::string& name, Form form) {
     for (size_t i = 0; i < sources_.size(); ++i) {
@@ -114,18 +131,48 @@ std::vector<Measure> Workload::measures_of(const Source& source) const {
     return {};
 }
 
+bool Workload::wants(const Measure& measure) const {
+    return wanted_.empty() || std::ranges::any_of(wanted_, [&](const std::string& name) {
+               return is_called(measure, name);
+           });
+}
+
+void Workload::want_measures(const std::vector<std::string>& names) {
+    wanted_.clear();
+    const std::vector<Measure> all = measures();
+    for (const std::string& name : names) {
+        if (std::ranges::any_of(all, [&](const Measure& m) { return is_called(m, name); }))
+            continue;
+        fail("there is no measure {}; these texts and probes give {}", name,
+             fmt::join(all | std::views::transform(&Measure::name), ", "));
+    }
+    wanted_ = names;
+    std::erase_if(sequences_, [&](const ScoredSequence& sequence) {
+        return std::ranges::none_of(columns(sequence.source),
+                                    [](const auto& column) { return column.has_value(); });
+    });
+}
+
 std::vector<Measure> Workload::measures() const {
     std::vector<Measure> list;
     for (const Source& source : sources_) {
-        for (Measure& measure : measures_of(source)) list.push_back(std::move(measure));
+        for (Measure& measure : measures_of(source)) {
+            if (wants(measure)) list.push_back(std::move(measure));
+        }
     }
     return list;
 }
 
-size_t Workload::first_measure(size_t source) const {
+std::vector<std::optional<size_t>> Workload::columns(size_t source) const {
+    std::vector<std::optional<size_t>> columns;
     size_t n = 0;
-    for (size_t i = 0; i < source; ++i) n += measures_of(sources_[i]).size();
-    return n;
+    for (size_t i = 0; i <= source; ++i) {
+        columns.clear();
+        for (const Measure& measure : measures_of(sources_[i])) {
+            columns.push_back(wants(measure) ? std::optional(n++) : std::nullopt);
+        }
+    }
+    return columns;
 }
 
 size_t Workload::n_targets() const {

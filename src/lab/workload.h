@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lab/probes.h"
@@ -13,6 +14,11 @@
 #include "text/tokenizer.h"
 
 namespace pleat {
+
+/// Whether a user's name means the measure: its own ("exact:logic"), the same without the kind
+/// ("exact"), "ppl" or "perplexity" for nll, "kld" for kl, "agreement" for top1, "accuracy" for
+/// exact, "probes" for all that probes give.
+bool is_called(const Measure& measure, std::string_view name);
 
 /// One sequence whose next tokens are scored under every plan, or a question that every plan
 /// answers.
@@ -52,10 +58,17 @@ class Workload {
 
     const std::vector<ScoredSequence>& sequences() const { return sequences_; }
     std::vector<std::string> ids() const;
+
+    /// Only measures of these names, as is_called says, are wanted; without a name all are. Leaves
+    /// out the sequences that give none of them. Throws Error for a name that no measure has.
+    void want_measures(const std::vector<std::string>& names);
     /// In the order of scores.
     std::vector<Measure> measures() const;
-    /// Measures of a source, first index in measures().
-    size_t first_measure(size_t source) const;
+    /// For each measure that a source can have its index in measures(), or nothing when it is not
+    /// wanted.
+    std::vector<std::optional<size_t>> columns(size_t source) const;
+    /// What texts call the source: the name of a text, the kind of probes.
+    const std::string& source_name(size_t source) const { return sources_[source].name; }
     bool is_text(size_t source) const { return sources_[source].form == Form::text; }
     bool is_answered(size_t source) const { return sources_[source].form == Form::answered; }
     /// Of add_questions; null when there are no questions.
@@ -71,9 +84,11 @@ class Workload {
     };
     size_t source(const std::string& name, Form form);
     std::vector<Measure> measures_of(const Source& source) const;
+    bool wants(const Measure& measure) const;
 
     std::vector<ScoredSequence> sequences_;
     std::vector<Source> sources_;
+    std::vector<std::string> wanted_;
     const Tokenizer* tokenizer_ = nullptr;
 };
 
