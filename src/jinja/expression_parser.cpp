@@ -73,7 +73,9 @@ void Target::assign(const Scope& scope, const Value& value) const {
     if (attribute.empty()) return scope->set(Value(name), value);
     Value object = scope->contains(Value(name)) ? scope->at(Value(name)) : Value();
     if (!is_mapping(object)) throw Abort{fmt::format("{} is no namespace", name)};
-    budget_of(scope).nested();
+    Rendering& rendering = rendering_of(scope);
+    rendering.budget.nested();
+    if (!value.is_primitive()) rendering.set_attributes.emplace_back(object, attribute);
     object.set(Value(attribute), value);
 }
 
@@ -304,7 +306,8 @@ LoopUse ExpressionParser::use_of_loop() const {
 }
 
 Code ExpressionParser::parenthesis() {
-    if (skip(")")) return constant(Value::array());
+    // Not a constant: methods may change it.
+    if (skip(")")) return counted([](const Scope&) { return Value::array(); });
     Code value = tuple();
     expect(")");
     return value;
@@ -380,7 +383,7 @@ Code ExpressionParser::attribute_of(Code value) {
     return counted([value = std::move(value), name, arguments = call()](const Scope& scope) {
         const Value object = value(scope);
         minja::ArgumentsValue given = arguments.evaluate(scope);
-        return call_method(object, name, given, scope, budget_of(scope));
+        return call_method(object, name, given, scope);
     });
 }
 

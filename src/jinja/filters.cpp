@@ -25,7 +25,7 @@ Value tojson(const Scope&, Given& given, Budget& budget) {
     style.ensure_ascii = a.boolean(1, false);
     style.sort_keys = a.boolean(4, false);
     if (a.has(2) && !is_none(a[2])) {
-        style.indent = static_cast<int>(std::clamp<int64_t>(integer_of(a[2]), 0, 100));
+        style.indent = static_cast<int>(width_of(integer_of(a[2])));
         style.item_separator = ",";
     }
     if (a.has(3) && !is_none(a[3])) {
@@ -91,10 +91,9 @@ Value replace(const Scope&, Given& given, Budget& budget) {
 
 Value indent(const Scope&, Given& given, Budget& budget) {
     const Arguments a("indent", given, {"value", "width", "first", "blank"});
-    const std::string by =
-        a.has(1) && a[1].is_string()
-            ? string_of(a[1])
-            : std::string(static_cast<size_t>(std::clamp<int64_t>(a.integer(1, 4), 0, 1000)), ' ');
+    const std::string by = a.has(1) && a[1].is_string()
+                               ? string_of(a[1])
+                               : std::string(width_of(a.integer(1, 4)), ' ');
     std::string result = indented(str(a.need(0)), by, a.boolean(2, false), a.boolean(3, false));
     budget.bytes(result.size());
     return text(std::move(result));
@@ -120,10 +119,10 @@ Value int_filter(const Scope&, Given& given, Budget&) {
     if (!v.is_string()) return otherwise;
     std::string digits = stripped(string_of(v), true, true);
     std::erase(digits, '_');
-    const auto base = static_cast<int>(a.integer(2, 10));
+    const int64_t base = a.integer(2, 10);
     if (base < 2 || base > 36) throw Abort{"int has no such base"};
     char* end = nullptr;
-    const int64_t whole = std::strtoll(digits.c_str(), &end, base);
+    const int64_t whole = std::strtoll(digits.c_str(), &end, static_cast<int>(base));
     if (!digits.empty() && *end == '\0') return Value(whole);
     const double number = std::strtod(digits.c_str(), &end);
     if (digits.empty() || *end != '\0' || !(std::abs(number) < 9e18)) return otherwise;

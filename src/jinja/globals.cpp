@@ -44,13 +44,17 @@ Value make_mapping(const Scope& scope, Given& given) {
 }
 
 Value strftime_now(const Scope&, Given& given) {
-    const std::string format = Arguments("strftime_now", given, {"format"}).string(0);
+    // With something behind it, since 0 bytes are also what it gives when there is no room.
+    const std::string format = Arguments("strftime_now", given, {"format"}).string(0) + ".";
     const std::time_t now = std::time(nullptr);
     std::tm local{};
     localtime_r(&now, &local);
-    std::array<char, 256> buffer{};
+    std::array<char, 4096> buffer{};
     const size_t size = std::strftime(buffer.data(), buffer.size(), format.c_str(), &local);
-    return text({buffer.data(), size});
+    if (size == 0) {
+        throw Abort{fmt::format("strftime_now makes more than {} bytes", buffer.size() - 2)};
+    }
+    return text({buffer.data(), size - 1});
 }
 
 Value raise_exception(const Scope&, Given& given) {

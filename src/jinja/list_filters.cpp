@@ -40,9 +40,10 @@ void sort_by(std::vector<Value>& items, bool reverse,
              const std::function<Value(const Value&)>& key) {
     std::vector<std::pair<Value, Value>> keyed;
     for (Value& v : items) keyed.emplace_back(key(v), std::move(v));
+    Walk walk;
     // Not stable_sort with the order turned around: equal ones stay in order in both directions.
     std::ranges::stable_sort(keyed, [&](const auto& a, const auto& b) {
-        return reverse ? less(b.first, a.first) : less(a.first, b.first);
+        return reverse ? less(b.first, a.first, walk) : less(a.first, b.first, walk);
     });
     items.clear();
     for (auto& [k, v] : keyed) items.push_back(std::move(v));
@@ -138,13 +139,16 @@ Value join(const Scope&, Given& given, Budget& budget) {
 Value unique(const Scope&, Given& given, Budget& budget) {
     const Arguments a("unique", given, {"value", "case_sensitive", "attribute"});
     const bool exact = a.boolean(1, false);
+    Walk walk;
     std::vector<Value> seen;
     std::vector<Value> result;
     for (const Value& v : items_of(a.need(0), budget)) {
         Value key = a.has(2) && !is_none(a[2]) ? by_path(v, a[2]) : v;
         if (!exact) key = lowered(key);
         budget.step(seen.size());
-        if (std::ranges::any_of(seen, [&](const Value& s) { return equal(s, key); })) continue;
+        if (std::ranges::any_of(seen, [&](const Value& s) { return equal(s, key, walk); })) {
+            continue;
+        }
         seen.push_back(key);
         result.push_back(v);
     }
@@ -157,10 +161,13 @@ Value extreme(const Arguments& a, Budget& budget, bool greatest) {
         const Value k = a.has(2) && !is_none(a[2]) ? by_path(v, a[2]) : v;
         return exact ? k : lowered(k);
     };
+    Walk walk;
     Value best;
     bool have = false;
     for (const Value& v : items_of(a.need(0), budget)) {
-        if (!have || (greatest ? less(key(best), key(v)) : less(key(v), key(best)))) best = v;
+        if (!have || (greatest ? less(key(best), key(v), walk) : less(key(v), key(best), walk))) {
+            best = v;
+        }
         have = true;
     }
     return best;
@@ -253,11 +260,12 @@ Value groupby(const Scope&, Given& given, Budget& budget) {
     };
     std::vector<Value> items = items_of(a.need(0), budget);
     sort_by(items, false, [&](const Value& v) { return exact ? key(v) : lowered(key(v)); });
+    Walk walk;
     Value groups = Value::array();
     Value current;
     for (const Value& v : items) {
         const Value k = exact ? key(v) : lowered(key(v));
-        if (groups.size() == 0 || !equal(current, k)) {
+        if (groups.size() == 0 || !equal(current, k, walk)) {
             groups.push_back(Value::array({key(v), Value::array()}));
             current = k;
         }

@@ -8,6 +8,7 @@
 
 #include "jinja/arguments.h"
 #include "jinja/operators.h"
+#include "jinja/scope.h"
 #include "jinja/texts.h"
 #include "jinja/unicode.h"
 
@@ -90,11 +91,11 @@ bool has_case(const std::string& self, bool upper) {
 
 Value justified(const std::string& self, const Given& given, bool left) {
     const Arguments a("ljust", given, {"width", "fillchar"});
-    const int64_t missing =
-        std::min<int64_t>(integer_of(a.need(0)), 10'000) - static_cast<int64_t>(n_characters(self));
-    if (n_characters(a.string(1, " ")) != 1) throw Abort{"the fill character must be one"};
+    const size_t width = width_of(integer_of(a.need(0)));
+    const std::string by = a.string(1, " ");
+    if (n_characters(by) != 1) throw Abort{"the fill character must be one"};
     std::string fill;
-    for (int64_t i = 0; i < missing; ++i) fill += a.string(1, " ");
+    for (size_t n = n_characters(self); n < width; ++n) fill += by;
     return text(left ? self + fill : fill + self);
 }
 
@@ -103,6 +104,7 @@ Value format(const std::string& self, const Given& given) {
     std::string result;
     size_t next = 0;
     for (size_t i = 0; i < self.size(); ++i) {
+        check_size(result);
         const char c = self[i];
         if ((c == '{' || c == '}') && i + 1 < self.size() && self[i + 1] == c) {
             result += c;
@@ -157,10 +159,11 @@ std::string swapped(const std::string& self) {
 
 Value zero_filled(const std::string& self, const Given& given) {
     const Arguments a("zfill", given, {"width"});
-    const int64_t width = std::min<int64_t>(integer_of(a.need(0)), 10'000);
-    std::string result = self;
+    const size_t width = width_of(integer_of(a.need(0)));
+    const size_t n = n_characters(self);
     const bool sign = !self.empty() && (self[0] == '-' || self[0] == '+');
-    while (static_cast<int64_t>(n_characters(result)) < width) result.insert(sign ? 1 : 0, "0");
+    std::string result = self;
+    if (n < width) result.insert(sign ? 1 : 0, width - n, '0');
     return text(std::move(result));
 }
 
@@ -272,10 +275,11 @@ Value mapping_method(Value object, const std::string& name, const Given& given, 
     throw Abort{fmt::format("a dict has no method {}", name)};
 }
 
-Value list_method(Value object, const std::string& name, const Given& given, Budget& budget) {
+Value list_method(Value object, const std::string& name, const Given& given, Rendering& rendering) {
     if (name == "append") {
         const Arguments a("append", given, {"item"});
-        budget.nested();
+        rendering.budget.nested();
+        if (!a.need(0).is_primitive()) rendering.grown_lists.push_back(object);
         object.push_back(a.need(0));
         return none();
     }
@@ -291,8 +295,9 @@ Value list_method(Value object, const std::string& name, const Given& given, Bud
     if (name == "count" || name == "index") {
         const Arguments a(name, given, {"value"});
         int64_t n = 0;
+        Walk walk;
         for (size_t i = 0; i < object.size(); ++i) {
-            if (!equal(object.at(i), a.need(0))) continue;
+            if (!equal(object.at(i), a.need(0), walk)) continue;
             if (name == "index") return Value(static_cast<int64_t>(i));
             ++n;
         }
@@ -305,7 +310,8 @@ Value list_method(Value object, const std::string& name, const Given& given, Bud
 }  // namespace
 
 Value call_method(const Value& object, const std::string& name, minja::ArgumentsValue& arguments,
-                  const std::shared_ptr<minja::Context>& scope, Budget& budget) {
+                  const std::shared_ptr<minja::Context>& scope) {
+    Budget& budget = budget_of(scope);
     if (object.is_string()) {
         const auto method = text_methods().find(name);
         if (method == text_methods().end())
@@ -314,7 +320,7 @@ Value call_method(const Value& object, const std::string& name, minja::Arguments
         if (result.is_string() || result.is_array()) budget.bytes(result.size());
         return result;
     }
-    if (object.is_array()) return list_method(object, name, arguments, budget);
+    if (object.is_array()) return list_method(object, name, arguments, rendering_of(scope));
     if (object.is_object()) {
         if (object.contains(name)) {
             const Value& function = object.at(Value(name));

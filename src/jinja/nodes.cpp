@@ -120,15 +120,18 @@ namespace {
 class LoopVariable {
   public:
     explicit LoopVariable(const std::vector<Value>& items) : items_(items) {
-        changed_ = Value::callable([last = std::make_shared<std::vector<Value>>()](
-                                       const Scope&, minja::ArgumentsValue& given) {
-            const bool same =
-                last->size() == given.args.size() &&
-                std::ranges::equal(*last, given.args,
-                                   [](const Value& a, const Value& b) { return equal(a, b); });
-            if (!same || last->empty()) *last = given.args;
-            return Value(!same || given.args.empty());
-        });
+        // Which may be given the loop itself.
+        changed_ = Value::callable(
+            [weak = std::weak_ptr(last_)](const Scope&, minja::ArgumentsValue& given) {
+                const auto last = weak.lock();
+                if (!last) throw Abort{"changed is called after its loop"};
+                const bool same =
+                    last->size() == given.args.size() &&
+                    std::ranges::equal(*last, given.args,
+                                       [](const Value& a, const Value& b) { return equal(a, b); });
+                if (!same || last->empty()) *last = given.args;
+                return Value(!same || given.args.empty());
+            });
     }
 
     Value at(size_t i) const {
@@ -157,6 +160,7 @@ class LoopVariable {
 
   private:
     const std::vector<Value>& items_;
+    const std::shared_ptr<std::vector<Value>> last_ = std::make_shared<std::vector<Value>>();
     Value changed_;
 };
 

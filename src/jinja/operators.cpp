@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "jinja/texts.h"
 #include "jinja/unicode.h"
 
 namespace pleat::jinja {
@@ -215,6 +216,19 @@ Value slice(const Value& object, const Value& start, const Value& stop, const Va
     return object.is_string() ? text(utf8(chosen)) : items;
 }
 
+namespace {
+
+/// The digits at `i`, which is moved behind them.
+size_t format_width(const std::string& format, size_t& i) {
+    size_t width = 0;
+    for (; i < format.size() && format[i] >= '0' && format[i] <= '9'; ++i) {
+        width = width_of(static_cast<int64_t>(width) * 10 + (format[i] - '0'));
+    }
+    return width;
+}
+
+}  // namespace
+
 std::string formatted(const std::string& format, const Value& values) {
     std::string result;
     size_t used = 0;
@@ -227,12 +241,12 @@ std::string formatted(const std::string& format, const Value& values) {
         return values.at(used++);
     };
     for (size_t i = 0; i < format.size(); ++i) {
+        check_size(result);
         if (format[i] != '%') {
             result += format[i];
             continue;
         }
         std::string flags;
-        size_t width = 0;
         int precision = -1;
         ++i;
         for (; i < format.size() &&
@@ -240,14 +254,9 @@ std::string formatted(const std::string& format, const Value& values) {
              ++i) {
             flags += format[i];
         }
-        for (; i < format.size() && format[i] >= '0' && format[i] <= '9'; ++i) {
-            width = std::min<size_t>(width * 10 + static_cast<size_t>(format[i] - '0'), 1000);
-        }
+        const size_t width = format_width(format, i);
         if (i < format.size() && format[i] == '.') {
-            precision = 0;
-            for (++i; i < format.size() && format[i] >= '0' && format[i] <= '9'; ++i) {
-                precision = std::min(precision * 10 + (format[i] - '0'), 100);
-            }
+            precision = static_cast<int>(format_width(format, ++i));
         }
         if (i >= format.size()) throw Abort{"incomplete format"};
         const char kind = format[i];

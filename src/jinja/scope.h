@@ -13,6 +13,9 @@ struct Rendering {
     Budget budget;
     /// Scopes that hold a macro, which holds them: taken apart at the end, or none would be freed.
     std::vector<std::weak_ptr<minja::Context>> with_macros;
+    /// What a list or a mapping was put into later, and which may stand in it: taken apart as well.
+    std::vector<Value> grown_lists;
+    std::vector<std::pair<Value, Value>> set_attributes;  ///< (mapping, attribute)
 };
 
 /// The variables of a block. All scopes of a rendering are of this class.

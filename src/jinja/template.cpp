@@ -277,6 +277,10 @@ std::string Template::render(const nlohmann::ordered_json& variables) const {
         for (const auto& weak : rendering.with_macros) {
             if (const auto holder = weak.lock()) static_cast<RenderScope&>(*holder).clear();
         }
+        for (Value& grown : rendering.grown_lists) {
+            while (grown.size() > 0) grown.erase(grown.size() - 1);
+        }
+        for (auto& [mapping, attribute] : rendering.set_attributes) mapping.set(attribute, {});
     };
     const std::unique_ptr<RenderScope, decltype(take_apart)> guard(scope.get(), take_apart);
     try {

@@ -1,5 +1,7 @@
 #include "jinja/texts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "jinja/unicode.h"
@@ -127,6 +129,12 @@ std::string indented(std::string_view text, std::string_view by, bool first, boo
         result += '\n';
         text.remove_prefix(end + 1);
     }
+}
+
+size_t width_of(int64_t width) {
+    constexpr int64_t most = 10'000;
+    if (width > most) throw Abort{fmt::format("a width of more than {} characters", most)};
+    return static_cast<size_t>(std::max<int64_t>(width, 0));
 }
 
 std::string html_escaped(std::string_view text) {

@@ -26,6 +26,9 @@ std::string capitalized(std::string_view text);
 std::string titled(std::string_view text);
 /// Jinja's indent filter.
 std::string indented(std::string_view text, std::string_view by, bool first, bool blank);
+/// A number of characters that a template asks for: 0 when it is negative. Throws Abort when it is
+/// more than any layout needs.
+size_t width_of(int64_t width);
 std::string html_escaped(std::string_view text);
 
 }  // namespace pleat::jinja

@@ -43,6 +43,16 @@ void check_size(const std::string& text) {
         throw Abort{fmt::format("makes a text of more than {} MiB", most >> 20)};
 }
 
+Walk::At::At(Walk& walk) : walk_(walk) {
+    if (walk_.depth_ >= max_depth) {
+        throw Abort{fmt::format("values nest more than {} deep", max_depth)};
+    }
+    if (++walk_.values_ > max_values) {
+        throw Abort{fmt::format("compares too much, more than {} values", max_values)};
+    }
+    ++walk_.depth_;
+}
+
 Value none() {
     static const Value value(Json::binary({}));
     return value;
@@ -170,7 +180,8 @@ void write_line(const JsonStyle& style, int level, std::string& out) {
     out.append(static_cast<size_t>(style.indent) * static_cast<size_t>(level), ' ');
 }
 
-void write_json(const Value& v, const JsonStyle& style, int level, std::string& out) {
+void write_json(const Value& v, const JsonStyle& style, int level, std::string& out, Walk& walk) {
+    const Walk::At here(walk);
     const auto separator = [&] {
         out += style.item_separator;
         write_line(style, level + 1, out);
@@ -194,20 +205,23 @@ void write_json(const Value& v, const JsonStyle& style, int level, std::string& 
         write_line(style, level + 1, out);
         for (size_t i = 0; i < v.size(); ++i) {
             if (i > 0) separator();
-            write_json(v.at(i), style, level + 1, out);
+            write_json(v.at(i), style, level + 1, out, walk);
         }
         write_line(style, level, out);
         out += ']';
     } else {
         std::vector<Value> keys = elements(v);
-        if (style.sort_keys) std::ranges::stable_sort(keys, less);
+        if (style.sort_keys) {
+            std::ranges::stable_sort(
+                keys, [&](const Value& a, const Value& b) { return less(a, b, walk); });
+        }
         out += '{';
         write_line(style, level + 1, out);
         for (size_t i = 0; i < keys.size(); ++i) {
             if (i > 0) separator();
             write_json_string(str(keys[i]), style.ensure_ascii, out);
             out += style.key_separator;
-            write_json(v.at(keys[i]), style, level + 1, out);
+            write_json(v.at(keys[i]), style, level + 1, out, walk);
         }
         write_line(style, level, out);
         out += '}';
@@ -218,7 +232,8 @@ void write_json(const Value& v, const JsonStyle& style, int level, std::string& 
 
 std::string to_json(const Value& v, const JsonStyle& style) {
     std::string out;
-    write_json(v, style, 0, out);
+    Walk walk;
+    write_json(v, style, 0, out, walk);
     return out;
 }
 
@@ -227,29 +242,48 @@ std::string str(const Value& v) {
     return is_undefined(v) ? std::string() : repr(v);
 }
 
-std::string repr(const Value& v) {
-    if (is_undefined(v)) return "Undefined";
-    if (is_none(v)) return "None";
-    if (v.is_boolean()) return v.get<bool>() ? "True" : "False";
-    if (v.is_number()) return number_text(v);
-    if (v.is_string()) return quoted(v.get<std::string>());
-    if (v.is_callable()) return "<function>";
-    std::string result(1, v.is_array() ? '[' : '{');
-    const std::vector<Value> parts = elements(v);
-    for (size_t i = 0; i < parts.size(); ++i) {
-        if (i > 0) result += ", ";
-        check_size(result);
-        result += repr(parts[i]);
-        if (!v.is_array()) result += ": " + repr(v.at(parts[i]));
-    }
-    return result + (v.is_array() ? ']' : '}');
-}
-
 namespace {
 
-bool equal(const Value& a, const Value& b, int64_t& left) {
-    // The same list may stand in another a thousand times.
-    if (--left < 0) throw Abort{"compares too much"};
+void write_repr(const Value& v, std::string& out, Walk& walk) {
+    const Walk::At here(walk);
+    check_size(out);
+    if (is_undefined(v)) {
+        out += "Undefined";
+    } else if (is_none(v)) {
+        out += "None";
+    } else if (v.is_boolean()) {
+        out += v.get<bool>() ? "True" : "False";
+    } else if (v.is_number()) {
+        out += number_text(v);
+    } else if (v.is_string()) {
+        out += quoted(v.get<std::string>());
+    } else if (v.is_callable()) {
+        out += "<function>";
+    } else {
+        out += v.is_array() ? '[' : '{';
+        const std::vector<Value> parts = elements(v);
+        for (size_t i = 0; i < parts.size(); ++i) {
+            if (i > 0) out += ", ";
+            write_repr(parts[i], out, walk);
+            if (v.is_array()) continue;
+            out += ": ";
+            write_repr(v.at(parts[i]), out, walk);
+        }
+        out += v.is_array() ? ']' : '}';
+    }
+}
+
+}  // namespace
+
+std::string repr(const Value& v) {
+    std::string out;
+    Walk walk;
+    write_repr(v, out, walk);
+    return out;
+}
+
+bool equal(const Value& a, const Value& b, Walk& walk) {
+    const Walk::At here(walk);
     const auto numeric = [](const Value& v) { return v.is_number() || v.is_boolean(); };
     if (numeric(a) && numeric(b)) {
         if (!a.is_number_float() && !b.is_number_float()) return integer_of(a) == integer_of(b);
@@ -264,27 +298,26 @@ bool equal(const Value& a, const Value& b, int64_t& left) {
     if (a.is_array() && b.is_array()) {
         if (a.size() != b.size()) return false;
         for (size_t i = 0; i < a.size(); ++i) {
-            if (!equal(a.at(i), b.at(i), left)) return false;
+            if (!equal(a.at(i), b.at(i), walk)) return false;
         }
         return true;
     }
     if (is_mapping(a) && is_mapping(b)) {
         if (a.size() != b.size()) return false;
         return std::ranges::all_of(elements(a), [&](const Value& key) {
-            return b.contains(key) && equal(a.at(key), b.at(key), left);
+            return b.contains(key) && equal(a.at(key), b.at(key), walk);
         });
     }
     return a.is_callable() && b.is_callable() && a == b;
 }
 
-}  // namespace
-
 bool equal(const Value& a, const Value& b) {
-    int64_t left = 1'000'000;
-    return equal(a, b, left);
+    Walk walk;
+    return equal(a, b, walk);
 }
 
-bool less(const Value& a, const Value& b) {
+bool less(const Value& a, const Value& b, Walk& walk) {
+    const Walk::At here(walk);
     const auto numeric = [](const Value& v) { return v.is_number() || v.is_boolean(); };
     if (numeric(a) && numeric(b)) {
         if (!a.is_number_float() && !b.is_number_float()) return integer_of(a) < integer_of(b);
@@ -294,11 +327,16 @@ bool less(const Value& a, const Value& b) {
     if (a.is_string() && b.is_string()) return a.get<std::string>() < b.get<std::string>();
     if (a.is_array() && b.is_array()) {
         for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-            if (!equal(a.at(i), b.at(i))) return less(a.at(i), b.at(i));
+            if (!equal(a.at(i), b.at(i), walk)) return less(a.at(i), b.at(i), walk);
         }
         return a.size() < b.size();
     }
     throw Abort{fmt::format("cannot compare {} and {}", type_name(a), type_name(b))};
+}
+
+bool less(const Value& a, const Value& b) {
+    Walk walk;
+    return less(a, b, walk);
 }
 
 bool contains(const Value& container, const Value& item) {
@@ -306,8 +344,9 @@ bool contains(const Value& container, const Value& item) {
         return container.get<std::string>().find(string_of(item)) != std::string::npos;
     }
     if (container.is_array()) {
+        Walk walk;
         for (size_t i = 0; i < container.size(); ++i) {
-            if (equal(container.at(i), item)) return true;
+            if (equal(container.at(i), item, walk)) return true;
         }
         return false;
     }

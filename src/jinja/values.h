@@ -53,6 +53,30 @@ class Budget {
 /// Throws Abort when a text under way is larger than any prompt.
 void check_size(const std::string& text);
 
+/// What turns a value into text or compares it goes through the value's own ones with one of these:
+/// a list may hold itself, and the same list may stand in another a thousand times.
+class Walk {
+  public:
+    static constexpr int max_depth = 1000;
+    static constexpr int64_t max_values = 8'000'000;  ///< more than a text has room for
+
+    /// A value that the walk is at, for as long as this lives. Throws Abort at either bound.
+    class At {
+      public:
+        explicit At(Walk& walk);
+        ~At() { --walk_.depth_; }
+        At(const At&) = delete;
+        At& operator=(const At&) = delete;
+
+      private:
+        Walk& walk_;
+    };
+
+  private:
+    int depth_ = 0;
+    int64_t values_ = 0;
+};
+
 Value none();
 Value from_json(const nlohmann::ordered_json& json);
 inline Value text(std::string text) { return Value(std::move(text)); }
@@ -72,8 +96,10 @@ bool truth(const Value& v);
 /// str() and repr().
 std::string str(const Value& v);
 std::string repr(const Value& v);
-/// == and <.
+/// == and <; many comparisons for one purpose share one walk.
+bool equal(const Value& a, const Value& b, Walk& walk);
 bool equal(const Value& a, const Value& b);
+bool less(const Value& a, const Value& b, Walk& walk);
 bool less(const Value& a, const Value& b);
 /// `item in container`.
 bool contains(const Value& container, const Value& item);

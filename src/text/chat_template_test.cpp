@@ -195,9 +195,82 @@ TEST(ChatTemplateAbuse, StandsDeeplyNestedValues) {
         refusal("{% set n = namespace(a=[]) %}{% for i in range(99999) %}{% for k in [1, 2] "
                 "%}{% set n.a = [n.a] %}{% endfor %}{% endfor %}{{ n.a | length }}"),
         HasSubstr("lists and mappings"));
-    EXPECT_EQ(render("{% set n = namespace(a=[]) %}{% for i in range(40000) %}{% set n.a = [n.a] %}"
-                     "{% endfor %}{{ (n.a | tojson) | length }}"),
-              "80002");
+    const auto nested = [](int n) {
+        return "{% set n = namespace(a=1) %}{% for i in range(" + std::to_string(n) +
+               ") %}{% set n.a = [n.a] %}{% endfor %}";
+    };
+    EXPECT_EQ(render(nested(40000) + "{{ n.a | length }}"), "1");
+    EXPECT_EQ(render(nested(999) + "{{ (n.a | tojson) | length }}"), "1999");
+    for (const std::string use : {"n.a | tojson", "n.a", "n.a == [n.a]", "[n.a, n.a] | sort"}) {
+        EXPECT_THAT(refusal(nested(40000) + "{{ " + use + " }}"),
+                    HasSubstr("values nest more than 1000 deep"))
+            << use;
+    }
+}
+
+TEST(ChatTemplateAbuse, EndsValuesThatHoldThemselves) {
+    const std::string list = "{% set l = [] %}{% set _ = l.append(l) %}";
+    const std::string mapping = "{% set ns = namespace() %}{% set ns.a = ns %}";
+    const std::string both =
+        "{% set l = [] %}{% set ns = namespace(b=l) %}"
+        "{% set _ = l.append({'c': ns}) %}";
+    for (const std::string& text :
+         {list + "{{ l }}",
+          list + "{{ l | tojson }}",
+          list + "{{ l | string }}",
+          list + "{{ l | join }}",
+          list + "{{ '' ~ l }}",
+          list + "{{ '%s' % [l] }}",
+          list + "{{ '%r' % [l] }}",
+          list + "{{ '{}'.format(l) }}",
+          list + "{{ l | map('string') }}",
+          list + "{{ l == [l] }}",
+          list + "{{ l in [[l]] }}",
+          list + "{{ [l, l] | sort }}",
+          list + "{{ [l, [l]] | unique }}",
+          list + "{{ l.count([l]) }}",
+          list + "{{ [l, l] | max }}",
+          mapping + "{{ ns }}",
+          mapping + "{{ ns | tojson }}",
+          mapping + "{{ ns == dict(a=ns) }}",
+          mapping + "{{ [ns] | join }}",
+          both + "{{ l }}",
+          both + "{{ ns | tojson }}",
+          std::string("{% set ns = namespace() %}{% set ns.a = [ns] %}{{ ns | tojson }}")}) {
+        EXPECT_THAT(refusal(text), HasSubstr("values nest more than 1000 deep")) << text;
+    }
+    EXPECT_EQ(render(list + "{{ l | length }}{{ l[0][0] | length }}"), "11");
+}
+
+TEST(ChatTemplate, FreesValuesThatHoldThemselves) {  // which a leak checker sees
+    EXPECT_EQ(render("{% for i in [1, 2] %}{{ loop.changed(loop) }}{% endfor %}"), "TrueTrue");
+    EXPECT_EQ(render("{% set l = [] %}{% for i in [1] %}{% set _ = l.append(loop.changed) %}"
+                     "{{ loop.changed(l) }}{% endfor %}"),
+              "True");
+    EXPECT_EQ(render("{% set ns = namespace() %}{% macro f() %}{% set ns.a = caller %}"
+                     "{{ caller() }}{% endmacro %}{% call f() %}x{% endcall %}"),
+              "x");
+}
+
+TEST(ChatTemplate, HasAFreshEmptyTupleInEachRendering) {
+    const ChatTemplate chat("{% set t = () %}{% set _ = t.append(1) %}{{ t }}", "", "");
+    EXPECT_EQ(chat.render(talk, true), chat.render(talk, true));
+}
+
+TEST(ChatTemplateAbuse, NamesTheBoundOfWidths) {
+    for (const std::string text :
+         {"{{ 'a' | indent(1000000000000) }}", "{{ 'a'.ljust(10001) }}", "{{ 'a'.rjust(10001) }}",
+          "{{ 'a'.zfill(10001) }}", "{{ '%1000000000d' % 1 }}", "{{ '%.1000000000f' % 1 }}",
+          "{{ {} | tojson(indent=10001) }}"}) {
+        EXPECT_THAT(refusal(text), HasSubstr("a width of more than 10000 characters")) << text;
+    }
+    EXPECT_EQ(render("{{ 'a'.ljust(-1) }}{{ '-1'.zfill(4) }}{{ '%3d|%-3d|' % [1, 2] }}"),
+              "a-001  1|2  |");
+    EXPECT_EQ(render("{{ strftime_now('x' * 4094) | length }}{{ strftime_now('') }}"), "4094");
+    EXPECT_THAT(refusal("{{ strftime_now('x' * 4095) }}"),
+                HasSubstr("strftime_now makes more than 4094 bytes"));
+    EXPECT_THAT(refusal("{{ ('{0}' * 1000).format('x' * 100000) }}"), HasSubstr("16 MiB"));
+    EXPECT_THAT(refusal("{{ ('%s' * 200) % (['x' * 100000] * 200) }}"), HasSubstr("16 MiB"));
 }
 
 TEST(ChatTemplateAbuse, EndsLoopsThatDoNotEnd) {
