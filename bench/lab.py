@@ -122,7 +122,8 @@ class Lab:
 
     def scan(self, text, *more):
         path = self.dir + "/scan.json"
-        run = self.pleat("scan", "--text", self.text, *text, "--validation", "0", "--report-json", path, *more)
+        run = self.pleat("scan", "--text", self.text, *text, "--measures", "ppl", "--validation", "0",
+                         "--report-json", path, *more)
         return run, json.load(open(path))
 
     def compare(self, what, run, total, cost, bar):

@@ -7,11 +7,15 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "lab/statistics.h"
 #include "support/pleat_tool.h"
 #include "support/temp_dir.h"
 
@@ -176,21 +180,55 @@ TEST_F(ScanCommand, RefusesAJournalOfOtherSettings) {
     EXPECT_THAT(run.err, HasSubstr("seed"));
 }
 
-TEST_F(ScanCommand, HalvingFindsWhatTheWholeScanFinds) {
-    const auto best = [&](const std::vector<std::string>& more) {
-        std::vector<std::string> arguments = scan(dir_.file(fmt::format("{}.jsonl", more.size())));
+/// A plan's negative log-likelihoods in a journal, item by item in the order of the text.
+std::map<std::string, ItemScores> journal_items(const std::string& path) {
+    std::map<std::string, ItemScores> items;
+    std::ifstream lines(path);
+    for (std::string line; std::getline(lines, line);) {
+        const json record = json::parse(line);
+        if (!record.contains("plan")) continue;
+        ItemScores& plan = items[record["plan"]];
+        for (const double sum : record["scores"]["nll"]["sum"]) plan.sum.push_back(sum);
+        for (const double weight : record["scores"]["nll"]["weight"]) plan.weight.push_back(weight);
+    }
+    return items;
+}
+
+TEST_F(ScanCommand, HalvingFindsNineOfTheTenBest) {
+    const auto rows_of = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments{
+            "scan",         model, "--text",      text, "-c",         "128",
+            "--chunks",     "24",  "--max-block", "3",  "--measures", "ppl",
+            "--validation", "0",   "-t",          "1",  "-q"};
         arguments.insert(arguments.end(), {"--report-json", dir_.file("report.json")});
         arguments.insert(arguments.end(), more.begin(), more.end());
-        EXPECT_EQ(run_pleat(arguments).status, 0);
-        const json report = json::parse(read_bytes(dir_.file("report.json")));
-        std::vector<std::string> flags;
-        for (size_t i = 0; i < 5; ++i) flags.push_back(report["rows"][i]["flag"]);
-        return flags;
+        const ToolRun run = run_pleat(arguments);
+        EXPECT_EQ(run.status, 0) << run.err;
+        return json::parse(read_bytes(dir_.file("report.json")))["rows"];
     };
-    const std::vector<std::string> exhaustive = best({});
-    const std::vector<std::string> halved = best({"--budget", "0.6"});
-    EXPECT_THAT(halved, testing::Contains(exhaustive[0]));
+    const json all = rows_of({"-o", dir_.file("all.jsonl")});
+    const auto items = journal_items(dir_.file("all.jsonl"));
+    // The ten best, and what is worse than the tenth by no more than one standard error.
+    std::set<std::string> good;
+    for (size_t i = 0; i < all.size(); ++i) {
+        const PairedDifference d =
+            paired_difference(items.at(all[i]["canonical"]), items.at(all[9]["canonical"]));
+        if (i < 10 || d.mean <= d.error) good.insert(all[i]["canonical"]);
+    }
+    ASSERT_LT(good.size(), 20U) << "or any ten of the 27 would do";
+    for (const char* const seed : {"1", "2"}) {
+        const json rows = rows_of({"--budget", "0.5", "--seed", seed});
+        size_t found = 0;
+        for (size_t i = 0; i < 10; ++i) found += good.count(rows[i]["canonical"]);
+        EXPECT_GE(found, 9U) << "seed " << seed;
+    }
+}
 
+TEST_F(ScanCommand, SetsAsideWhatStoppedEarly) {
+    std::vector<std::string> arguments = scan(dir_.file("scan.jsonl"));
+    arguments.insert(arguments.end(),
+                     {"--report-json", dir_.file("report.json"), "--budget", "0.6"});
+    ASSERT_EQ(run_pleat(arguments).status, 0);
     const json report = json::parse(read_bytes(dir_.file("report.json")));
     const json& rows = report["rows"];
     size_t n_stopped = 0;

@@ -65,6 +65,26 @@ std::string table(const ReportData& data, size_t measure, size_t n_rows) {
     return text;
 }
 
+/// A progress line for stage after stage; false once Ctrl-C was pressed.
+class StageLine {
+  public:
+    StageLine(bool quiet, const InterruptGuard& interrupt) : quiet_(quiet), interrupt_(interrupt) {}
+
+    bool show(const std::string& stage, double fraction) {
+        if (stage != stage_) line_.emplace(stage, quiet_);
+        stage_ = stage;
+        line_->show(fraction);
+        return !interrupt_.interrupted();
+    }
+    void end() { line_.reset(); }
+
+  private:
+    bool quiet_;
+    const InterruptGuard& interrupt_;
+    std::string stage_;
+    std::optional<ProgressLine> line_;
+};
+
 struct ScanCommand {
     const CLI::App* app = nullptr;
     ModelArgument model;
@@ -98,20 +118,33 @@ struct ScanCommand {
         const Fingerprint fingerprint = fingerprint_of(opened->file(), shape);
         const auto named = trial.settings(scoring, context, settings.cache);
 
-        const Split split = split_workload(workload, trial.validation(), trial.seed());
-        const std::vector<Rung> rungs = halving_rungs(split.selection.size(), options.budget);
+        Split split = split_workload(workload, trial.validation(), trial.seed());
+        const auto blocks = scan_blocks(scan_range(shape.n_layer, options.boundary),
+                                        options.max_block, options.stride);
+        const std::vector<Rung> rungs =
+            halving_rungs(split.selection.size(), blocks.size(), options.budget);
+        const LayerPlan identity = LayerPlan::resolve({}, shape);
         const Scorer scorer(opened, scoring.sweep_settings(settings));
-        scoring.check_answers(scorer, LayerPlan::resolve({}, shape), workload);
+        scoring.check_answers(scorer, identity, workload);
         std::optional<Journal> journal = trial.open_journal({.command = "scan",
                                                              .model = fingerprint,
                                                              .measures = workload.measures(),
                                                              .data = scoring.sources(workload),
                                                              .settings = named});
+        const InterruptGuard interrupt;
+        StageLine line(context.quiet(), interrupt);
+        IdentityFirst first =
+            order_by_identity(scorer, identity, workload, split, trial.seed(),
+                              [&](double fraction) { return line.show("identity", fraction); });
+        if (!first.complete) end_interrupted(journal);
         Trials trials(scorer, workload, split, journal ? &*journal : nullptr, steps_of(rungs));
+        trials.give(identity, std::move(first.by_sequence));
         options.seed = trial.seed();
         Scan scan(shape, trials, rungs, options);
-        const ScanResult result = measured(scan);
+        const ScanResult result = scan.run(
+            [&](const std::string& stage, double fraction) { return line.show(stage, fraction); });
         if (!result.complete) end_interrupted(journal);
+        line.end();
         trials.finish();
 
         ReportData data = scan.report(result, settings.cache);
@@ -125,20 +158,8 @@ struct ScanCommand {
         if (!report_path.empty()) write_text(report_path, report_html(data));
         if (!json_path.empty()) write_text(json_path, report_json(data));
         if (!trial.profile().empty()) {
-            save_profile(data, result, fingerprint, workload, settings);
+            save_profile(data, result, trials, fingerprint, workload, settings);
         }
-    }
-
-    ScanResult measured(Scan& scan) const {
-        const InterruptGuard interrupt;
-        std::optional<ProgressLine> line;
-        std::string shown;
-        return scan.run([&](const std::string& stage, double fraction) {
-            if (stage != shown) line.emplace(stage, context.quiet());
-            shown = stage;
-            line->show(fraction);
-            return !interrupt.interrupted();
-        });
     }
 
     void print(const ReportData& data, size_t measure) const {
@@ -157,16 +178,17 @@ struct ScanCommand {
         }
     }
 
-    void save_profile(const ReportData& data, const ScanResult& result,
+    void save_profile(const ReportData& data, const ScanResult& result, const Trials& trials,
                       const Fingerprint& fingerprint, const Workload& workload,
                       const ContextSettings& settings) const {
         const ReportRow& best = data.rows.front();
         Profile profile{.plan = "layers:" + best.canonical, .model = fingerprint};
+        const PlanItems& seen = *trials.find(result.plans.front().plan, TrialPart::selection);
         for (size_t m = 0; m < data.measures.size(); ++m) {
             const ReportScore& s = best.scores[m];
             profile.measures.push_back({.measure = data.measures[m].measure,
                                         .data = "",
-                                        .n_selection = data.measures[m].n_selection,
+                                        .n_selection = seen[m].size(),
                                         .n_validation = data.measures[m].n_validation,
                                         .selection = s.selection,
                                         .validation = s.validation,

@@ -61,8 +61,7 @@ std::vector<std::pair<std::string, std::string>> Scan::settings() const {
 
 /// NaN where no item of the measure was seen yet.
 double Scan::rank_value(const LayerPlan& plan) const {
-    const ItemScores& items = trials_.find(plan, TrialPart::selection)->at(rank_measure_);
-    return items.size() == 0 ? std::nan("") : mean_of(items).value;
+    return trials_.expected(plan, rank_measure_).value_or(std::nan(""));
 }
 
 bool Scan::ranks_before(double a, double b) const {
@@ -90,7 +89,7 @@ std::optional<std::vector<ScannedPlan>> Scan::run_rungs(const std::vector<ScanBl
         if (!scores) return std::nullopt;
         for (ScannedPlan* const plan : alive) plan->rung = r;
         if (r + 1 == rungs_.size()) break;
-        if (scores->front()[rank_measure_].size() == 0) continue;  // too early to tell
+        if (scores->back()[rank_measure_].size() == 0) continue;  // too early to tell
         std::ranges::stable_sort(alive, [&](const ScannedPlan* a, const ScannedPlan* b) {
             return ranks_before(rank_value(a->plan), rank_value(b->plan));
         });
@@ -115,6 +114,8 @@ bool Scan::score_winners(const std::vector<ScannedPlan>& plans, const Progress& 
 
 ScanResult Scan::run(const Progress& progress) {
     ScanResult result{.range = range_, .rank_measure = rank_measure_, .rungs = rungs_};
+    // What other plans see part of is compared with all of it.
+    result.complete = trials_.score({identity_}, TrialPart::selection).has_value();
     std::set<ScanBlock> tried;
     const auto stage = [&](const std::vector<ScanBlock>& blocks, const std::string& name) {
         std::vector<ScanBlock> fresh;
@@ -135,8 +136,9 @@ ScanResult Scan::run(const Progress& progress) {
     };
 
     const bool coarse = options_.stride > 1;
-    result.complete = stage(scan_blocks(range_, options_.max_block, options_.stride),
-                            coarse ? "coarse scan" : "scan");
+    result.complete =
+        result.complete && stage(scan_blocks(range_, options_.max_block, options_.stride),
+                                 coarse ? "coarse scan" : "scan");
     if (coarse && result.complete) {
         std::vector<ScanBlock> around;
         for (size_t i = 0; i < std::min(n_refined, result.plans.size()); ++i) {

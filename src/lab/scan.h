@@ -46,12 +46,11 @@ struct Rung {
     double keep = 1.0;       ///< fraction of the plans that go on
     bool operator==(const Rung&) const = default;
 };
-/// Rungs of thirds (of all plans a third goes on, to three times the items) or of halves, whichever
-/// uses more of what `budget` allows as a fraction of scoring all plans on all items; 1 =
-/// everything at once.
-std::vector<Rung> halving_rungs(size_t n_sequences, double budget);
-/// What the rungs cost, as a fraction of scoring all plans on all items.
-double work_of(const std::vector<Rung>& rungs);
+/// Rungs for so many plans: about seven in ten go on, to 1.75 times the items or, where a large
+/// budget leads to all of them sooner, to less than that; the last 14 share what is left. `budget`
+/// is a fraction of scoring all plans on all items, and includes the identity plan on all of them;
+/// 1 = everything at once. The last rung need not see all items.
+std::vector<Rung> halving_rungs(size_t n_sequences, size_t n_plans, double budget);
 
 /// Where the rungs end, for Trials.
 std::vector<size_t> steps_of(const std::vector<Rung>& rungs);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "lab/scan.h"
 
@@ -38,48 +39,90 @@ std::vector<ScanBlock> blocks_around(const ScanBlock& block, const ScanRange& ra
 
 namespace {
 
-/// As few rungs as keep the work within the budget, where a rung has 1/factor of the next one's
-/// items and lets 1/factor of the plans go on.
-std::vector<Rung> rungs_of(size_t n_sequences, double budget, size_t factor) {
-    std::vector<Rung> rungs{{.n_sequences = n_sequences}};
-    while (work_of(rungs) > budget) {
-        const size_t first = rungs.front().n_sequences;
-        if (first < factor) break;  // there is nothing left to cut
-        rungs.insert(rungs.begin(), {.n_sequences = (first + factor - 1) / factor,
-                                     .keep = 1.0 / static_cast<double>(factor)});
+constexpr double share_kept = 0.7;
+/// What a rung sees more of than the one before.
+constexpr double fastest_growth = 1.75;
+/// The last rung is where the ten best are told from the rest.
+constexpr size_t least_in_rung = 14;
+
+/// By rung.
+std::vector<double> plans_alive(size_t n_plans) {
+    std::vector<double> alive{static_cast<double>(n_plans)};
+    while (alive.back() > least_in_rung) {
+        const double next = std::ceil(alive.back() * share_kept);
+        // A rung of hardly more than the last one's would tell nothing.
+        alive.push_back(next < 1.25 * least_in_rung ? least_in_rung : next);
     }
-    return rungs;
+    return alive;
+}
+
+/// Fractions of what the last of n rungs sees.
+std::vector<double> growing(size_t n, double growth) {
+    std::vector<double> seen(n, 1.0);
+    for (size_t r = n - 1; r > 0; --r) seen[r - 1] = seen[r] / growth;
+    return seen;
+}
+
+/// In plans on all items, when rungs see these fractions of them.
+double work_of(std::span<const double> alive, std::span<const double> seen) {
+    double work = alive[0] * seen[0];
+    for (size_t r = 1; r < alive.size(); ++r) work += alive[r] * (seen[r] - seen[r - 1]);
+    return work;
+}
+
+/// What rungs see of all items when they may cost so much.
+std::vector<double> fractions(std::span<const double> alive, double work) {
+    double low = 1.0;
+    double high = fastest_growth;
+    std::vector<double> seen = growing(alive.size(), high);
+    const double scale = work / work_of(alive, seen);
+    if (scale <= 1.0) {
+        for (double& fraction : seen) fraction *= scale;
+        return seen;
+    }
+    for (int i = 0; i < 50; ++i) {  // faster growth costs less
+        const double growth = (low + high) / 2;
+        (work_of(alive, growing(alive.size(), growth)) > work ? low : high) = growth;
+    }
+    return growing(alive.size(), high);
 }
 
 }  // namespace
 
-std::vector<Rung> halving_rungs(size_t n_sequences, double budget) {
-    const std::vector<Rung> thirds = rungs_of(n_sequences, budget, 3);
-    const std::vector<Rung> halves = rungs_of(n_sequences, budget, 2);
-    const double a = work_of(thirds);
-    const double b = work_of(halves);
-    const bool both_within = a <= budget && b <= budget;
-    // Within the budget more work means fewer good plans lost.
-    return (both_within ? a >= b : a <= b) ? thirds : halves;
+std::vector<Rung> halving_rungs(size_t n_sequences, size_t n_plans, double budget) {
+    if (budget >= 1.0 || n_sequences == 0 || n_plans == 0) return {{.n_sequences = n_sequences}};
+    const std::vector<double> alive = plans_alive(n_plans);
+    // The identity plan sees everything first.
+    const double all = budget * static_cast<double>(n_plans);
+    const double work = std::max(all - 1.0, all / 2);
+    const std::vector<double> seen = fractions(alive, work);
+    const auto n = static_cast<double>(n_sequences);
+    std::vector<Rung> rungs;
+    double left = work * n;  // in sequences under one plan
+    size_t before = 0;
+    for (size_t r = 0; r < alive.size(); ++r) {
+        const bool last = r + 1 == alive.size();
+        // Rounding down leaves something to the last one.
+        const double wanted = last ? static_cast<double>(before) + left / alive[r] : seen[r] * n;
+        const auto sequences = std::clamp(static_cast<size_t>(wanted + 1e-9),
+                                          std::max<size_t>(before, 1), n_sequences);
+        const double keep = last ? 1.0 : alive[r + 1] / alive[r];
+        left -= alive[r] * static_cast<double>(sequences - before);
+        if (sequences == before) {
+            rungs.back().keep *= keep;
+        } else {
+            rungs.push_back({.n_sequences = sequences, .keep = keep});
+        }
+        before = sequences;
+    }
+    rungs.back().keep = 1.0;
+    return rungs;
 }
 
 std::vector<size_t> steps_of(const std::vector<Rung>& rungs) {
     std::vector<size_t> steps;
     for (const Rung& rung : rungs) steps.push_back(rung.n_sequences);
     return steps;
-}
-
-double work_of(const std::vector<Rung>& rungs) {
-    double work = 0.0;
-    double plans = 1.0;
-    double seen = 0.0;
-    for (const Rung& rung : rungs) {
-        const auto n = static_cast<double>(rung.n_sequences);
-        work += plans * (n - seen);
-        seen = n;
-        plans *= rung.keep;
-    }
-    return seen == 0.0 ? 0.0 : work / seen;
 }
 
 }  // namespace pleat

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "lab/scan.h"
 
@@ -51,31 +52,67 @@ TEST(ScanBlocks, AroundABlockBothEndsMoveByLessThanTheStride) {
     }
 }
 
-TEST(HalvingRungs, KeepWithinTheBudget) {
-    EXPECT_EQ(halving_rungs(27, 1.0).size(), 1U);
-    // A third of the plans on all items, all of them on a third: 1/3 + 1/3 * 2/3 = 5/9.
-    const auto two = halving_rungs(27, 0.6);
-    ASSERT_EQ(two.size(), 2U);
-    EXPECT_EQ(two[0].n_sequences, 9U);
-    EXPECT_EQ(two[1].n_sequences, 27U);
-    EXPECT_NEAR(work_of(two), 5.0 / 9.0, 1e-12);
-    const auto three = halving_rungs(27, 0.3);
-    ASSERT_EQ(three.size(), 3U);
-    EXPECT_NEAR(work_of(three), 1.0 / 9.0 + 2.0 / 27.0 + 2.0 / 27.0, 1e-12);
+/// What rungs cost, the identity plan on everything included, as a fraction of all plans on all
+/// sequences.
+double work_of(const std::vector<Rung>& rungs, size_t n_sequences, size_t n_plans) {
+    double work = static_cast<double>(n_sequences);
+    auto alive = static_cast<double>(n_plans);
+    size_t seen = 0;
+    for (const Rung& rung : rungs) {
+        work += alive * static_cast<double>(rung.n_sequences - seen);
+        seen = rung.n_sequences;
+        alive = std::ceil(alive * rung.keep - 1e-9);
+    }
+    return work / static_cast<double>(n_sequences * n_plans);
 }
 
-TEST(HalvingRungs, TakeHalvesWhereTheseUseMoreOfTheBudget) {
-    // Thirds would take 1/9 + 3 x 2/81 + ..., 0.11 in all.
-    const auto rungs = halving_rungs(64, 0.2);
+TEST(HalvingRungs, OfTheWholeBudgetAreOne) {
+    EXPECT_THAT(halving_rungs(27, 50, 1.0), ElementsAre(Rung{.n_sequences = 27}));
+}
+
+TEST(HalvingRungs, UseTheBudgetAndNoMore) {
+    for (const size_t n_sequences : {24U, 96U, 1000U}) {
+        for (const size_t n_plans : {20U, 52U, 116U, 700U}) {
+            for (const double budget : {0.15, 0.2, 0.4, 0.8}) {
+                SCOPED_TRACE(testing::Message() << n_sequences << " sequences, " << n_plans
+                                                << " plans, budget " << budget);
+                const auto rungs = halving_rungs(n_sequences, n_plans, budget);
+                const double work = work_of(rungs, n_sequences, n_plans);
+                EXPECT_LE(work, budget * 1.01);
+                EXPECT_GE(work, budget * 0.8);
+                for (size_t r = 1; r < rungs.size(); ++r) {
+                    EXPECT_GT(rungs[r].n_sequences, rungs[r - 1].n_sequences);
+                    EXPECT_LT(rungs[r - 1].keep, 1.0);
+                }
+                EXPECT_LE(rungs.back().n_sequences, n_sequences);
+                EXPECT_EQ(rungs.back().keep, 1.0);
+            }
+        }
+    }
+}
+
+TEST(HalvingRungs, SeeMoreItemsWhileAboutSevenInTenGoOn) {
+    // 52 plans, 37, 26, 19 and 14.
+    const auto rungs = halving_rungs(960, 52, 0.2);
     ASSERT_EQ(rungs.size(), 5U);
-    EXPECT_EQ(rungs[0], (Rung{.n_sequences = 4, .keep = 0.5}));
-    EXPECT_NEAR(work_of(rungs), 1.0 / 16.0 + 4.0 / 32.0, 1e-12);
+    EXPECT_NEAR(rungs[0].keep, 37.0 / 52.0, 1e-12);
+    EXPECT_NEAR(rungs[3].keep, 14.0 / 19.0, 1e-12);
+    for (size_t r = 1; r < rungs.size(); ++r) {
+        const double growth = static_cast<double>(rungs[r].n_sequences) /
+                              static_cast<double>(rungs[r - 1].n_sequences);
+        EXPECT_NEAR(growth, 1.75, 0.06);
+    }
+}
+
+TEST(HalvingRungs, EndWithAllItemsWhereTheBudgetAllowsIt) {
+    EXPECT_EQ(halving_rungs(96, 116, 0.6).back().n_sequences, 96U);
+    EXPECT_LT(halving_rungs(96, 52, 0.2).back().n_sequences, 60U);
 }
 
 TEST(HalvingRungs, GoNoFurtherThanOneItem) {
-    const auto rungs = halving_rungs(4, 0.001);
+    const auto rungs = halving_rungs(4, 50, 0.001);
     EXPECT_EQ(rungs.front().n_sequences, 1U);
-    EXPECT_EQ(rungs.back().n_sequences, 4U);
+    EXPECT_LE(rungs.back().n_sequences, 4U);
 }
 
 }  // namespace

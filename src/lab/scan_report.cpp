@@ -50,16 +50,12 @@ ReportMeasure Scan::report_measure(size_t measure) const {
 ReportScore Scan::report_score(const LayerPlan& plan, size_t measure) const {
     const BootstrapOptions bootstrap{.seed = options_.seed};
     const PlanItems* const own = trials_.find(plan, TrialPart::selection);
-    const PlanItems* const identity = trials_.find(identity_, TrialPart::selection);
     ReportScore score{.selection = score_of(own, measure),
                       .validation = score_of(trials_.find(plan, TrialPart::validation), measure)};
     if (const auto d = trials_.difference(plan, TrialPart::selection, measure, bootstrap)) {
         score.difference = shown(*d);
-        // Of a plan that stopped early only the difference can be compared with others: the items
-        // it saw may be easier than all.
-        if (own->at(measure).size() < identity->at(measure).size()) {
-            score.selection->value = mean_of(identity->at(measure)).value + d->mean;
-        }
+        // The items that a plan saw may be easier than all.
+        score.selection->value = trials_.expected(plan, measure).value();
     }
     if (const auto d = trials_.difference(plan, TrialPart::validation, measure, bootstrap)) {
         score.validation_difference = shown(*d);
@@ -114,10 +110,11 @@ std::vector<std::string> Scan::notes(const ScanResult& result) const {
     }
     if (result.rungs.size() > 1) {
         notes.push_back(fmt::format(
-            "successive halving in {} rungs: plans that stopped early saw fewer items, and are "
-            "shown at the identity plan's value plus their difference on those; they "
-            "are on no front, and never the best",
-            result.rungs.size()));
+            "successive halving in {} rungs: the last one saw {} of {} sequences, plans that "
+            "stopped early fewer; values are what is expected on all, and plans that stopped "
+            "early are on no front, and never the best",
+            result.rungs.size(), result.rungs.back().n_sequences,
+            trials_.n_sequences(TrialPart::selection)));
     }
     return notes;
 }
@@ -145,7 +142,9 @@ ReportData Scan::report(const ScanResult& result, const CacheSettings& cache) co
         for (size_t m = 0; m < data.measures.size(); ++m) {
             row.scores.push_back(report_score(plan.plan, m));
         }
-        row.set_aside = early_stop(*trials_.find(plan.plan, TrialPart::selection), all);
+        if (plan.rung + 1 < result.rungs.size()) {
+            row.set_aside = early_stop(*trials_.find(plan.plan, TrialPart::selection), all);
+        }
         data.rows.push_back(std::move(row));
     }
     mark_survivors(result, data);

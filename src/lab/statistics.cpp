@@ -205,6 +205,32 @@ PairedDifference paired_difference(const ItemScores& plan, const ItemScores& ide
     return out;
 }
 
+double expected_mean(const ItemScores& plan, const ItemScores& identity) {
+    if (plan.size() >= identity.size()) return mean_of(plan).value;
+    constexpr size_t least_items = 4;  // for a slope
+    constexpr double towards_zero = 1.1;
+    const double weight = total(plan.weight);
+    const double plan_mean = mean_of(plan).value;
+    ItemScores seen = identity;
+    seen.sum.resize(plan.size());
+    seen.weight.resize(plan.size());
+    const double seen_mean = mean_of(seen).value;
+    const double missed = mean_of(identity).value - seen_mean;
+    double variance = 0.0;
+    double covariance = 0.0;
+    for (size_t i = 0; i < plan.size(); ++i) {
+        const double w = plan.weight[i];
+        if (w <= 0.0) continue;
+        const double x = seen.sum[i] / w - seen_mean;
+        const double d = (plan.sum[i] - seen.sum[i]) / w - (plan_mean - seen_mean);
+        variance += w * x * x;
+        covariance += w * x * d;
+    }
+    const bool tells = plan.size() >= least_items && variance > 1e-12 * weight;
+    const double slope = tells ? covariance / (towards_zero * variance) : 0.0;
+    return plan_mean + (1.0 + slope) * missed;
+}
+
 double student_two_sided(double t, double freedom) {
     if (std::isnan(t) || !std::isfinite(freedom) || !(freedom > 0)) {
         fail("t = {} with {} degrees of freedom has no p value", t, freedom);

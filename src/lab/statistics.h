@@ -60,6 +60,13 @@ struct PairedDifference {
 PairedDifference paired_difference(const ItemScores& plan, const ItemScores& identity,
                                    const BootstrapOptions& options = {});
 
+/// What the plan's mean on all items is expected to be when it was scored on the first few of those
+/// that the identity plan was scored on: the identity's mean on all, plus the difference on the
+/// seen items, plus what a line through these says of the items not seen (regression estimator,
+/// Cochran 1977, section 7.1, of the difference on the identity's value; the slope is drawn a
+/// little towards 0, since few items tell little). The plain mean when all were seen.
+double expected_mean(const ItemScores& plan, const ItemScores& identity);
+
 /// P(|T| >= |t|) for Student's t with `freedom` > 0 degrees of freedom, by the continued fraction
 /// of the incomplete beta function (DLMF 8.17.22).
 double student_two_sided(double t, double freedom);

@@ -416,6 +416,30 @@ TEST(SplitItems, MayLeaveAPartEmpty) {
     EXPECT_THROW(in_validation("a", not_a_number, 1), Error);
 }
 
+ItemScores each(std::vector<double> values) {
+    std::vector<double> weights(values.size(), 1.0);
+    return {.sum = std::move(values), .weight = std::move(weights)};
+}
+
+TEST(ExpectedMean, IsTheMeanWhereAllWasSeen) {
+    EXPECT_DOUBLE_EQ(expected_mean(each({1, 2, 6}), each({0, 0, 0})), 3.0);
+}
+
+TEST(ExpectedMean, AddsTheDifferenceToTheIdentitysMeanWhereFewItemsTellNoSlope) {
+    // The identity's mean is 4, on the seen items 2; the plan is 0.5 above it there.
+    EXPECT_DOUBLE_EQ(expected_mean(each({1.5, 3.5}), each({1, 3, 5, 7})), 4.5);
+}
+
+TEST(ExpectedMean, FollowsADifferenceThatGrowsWithTheIdentitysValue) {
+    // The plan is worse by half of the identity's value. On the seen items the mean is 2.5, on all
+    // 4.5; the slope 0.5 counts 1 / 1.1 times.
+    const ItemScores identity = each({1, 2, 3, 4, 5, 6, 7, 8});
+    EXPECT_NEAR(expected_mean(each({1.5, 3, 4.5, 6}), identity), 3.75 + 2.0 * (1 + 0.5 / 1.1),
+                1e-12);
+    // An identity that is the same everywhere says nothing of what was not seen.
+    EXPECT_DOUBLE_EQ(expected_mean(each({1, 2, 3, 4}), each({1, 1, 1, 1, 1})), 2.5);
+}
+
 TEST(Places, AreSharedWithinOneStandardError) {
     const std::vector<Score> scores{{0.50, 0.02}, {0.49, 0.02}, {0.475, 0.02}, {0.40, 0.02}};
     EXPECT_THAT(places(scores, {.name = "probe", .higher_is_better = true}),

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
+#include "lab/balanced_order.h"
 #include "lab/random.h"
 
 namespace pleat {
@@ -26,12 +28,15 @@ void append(ItemScores& to, const ItemScores& from) {
     to.weight.insert(to.weight.end(), from.weight.begin(), from.weight.end());
 }
 
-/// The first `n` items.
-ItemScores first_of(const ItemScores& items, size_t n) {
-    const auto end = static_cast<std::ptrdiff_t>(n);
-    return {.sum = {items.sum.begin(), items.sum.begin() + end},
-            .weight = {items.weight.begin(), items.weight.begin() + end}};
+ItemScores slice(const ItemScores& items, size_t begin, size_t n) {
+    const auto part = [&](const std::vector<double>& v) {
+        const auto some = std::span(v).subspan(begin, n);
+        return std::vector<double>(some.begin(), some.end());
+    };
+    return {.sum = part(items.sum), .weight = part(items.weight)};
 }
+
+ItemScores first_of(const ItemScores& items, size_t n) { return slice(items, 0, n); }
 
 Difference difference_of(const PairedDifference& d) {
     return {.value = d.mean, .low = d.low, .high = d.high};
@@ -95,6 +100,38 @@ Split split_workload(const Workload& workload, double fraction, uint64_t seed) {
     return split;
 }
 
+IdentityFirst order_by_identity(const Scorer& scorer, const LayerPlan& identity,
+                                const Workload& workload, Split& split, uint64_t seed,
+                                const Scorer::Progress& progress) {
+    const PlanScores scores = scorer.score({identity}, workload, split.selection, progress);
+    if (!scores.complete) return {.by_sequence = {}, .complete = false};
+    const PlanItems& all = scores.by_plan.front();
+    std::vector<size_t> taken(all.size());  // by measure
+    std::vector<PlanItems> by_sequence;
+    std::vector<ItemLevel> levels;
+    for (const size_t sequence : split.selection) {
+        const size_t source = workload.sequences()[sequence].source;
+        const size_t n = workload.n_items(sequence);
+        PlanItems& own = by_sequence.emplace_back(all.size());
+        std::optional<double> level;  // by the source's first measure
+        for (const std::optional<size_t> column : workload.columns(source)) {
+            if (!column) continue;
+            own[*column] = slice(all[*column], taken[*column], n);
+            taken[*column] += n;
+            if (!level) level = mean_of(own[*column]).value;
+        }
+        levels.push_back({.source = source, .value = level.value_or(0.0)});
+    }
+    IdentityFirst result;
+    std::vector<size_t> selection;
+    for (const size_t i : balanced_order(levels, seed)) {
+        selection.push_back(split.selection[i]);
+        result.by_sequence.push_back(std::move(by_sequence[i]));
+    }
+    split.selection = std::move(selection);
+    return result;
+}
+
 Trials::Trials(const Scorer& scorer, const Workload& workload, Split split, Journal* journal,
                std::span<const size_t> steps)
     : scorer_(scorer),
@@ -119,6 +156,13 @@ const Trials::Known* Trials::find(const std::string& plan, TrialPart part) const
 const PlanItems* Trials::find(const LayerPlan& plan, TrialPart part) const {
     const Known* const known = find(plan.canonical(), part);
     return known == nullptr ? nullptr : &known->items;
+}
+
+std::optional<double> Trials::expected(const LayerPlan& plan, size_t measure) const {
+    const Known* const own = find(plan.canonical(), TrialPart::selection);
+    const Known* const identity = find(identity_, TrialPart::selection);
+    if (own == nullptr || own->items.at(measure).size() == 0) return std::nullopt;
+    return expected_mean(own->items[measure], identity->items.at(measure));
 }
 
 std::optional<PairedDifference> Trials::difference(const LayerPlan& plan, TrialPart part,
@@ -146,6 +190,25 @@ std::string Trials::piece_name(TrialPart part, size_t piece) const {
                        ends[piece], sequences(part).size());
 }
 
+void Trials::give(const LayerPlan& plan, std::vector<PlanItems> by_sequence) {
+    if (by_sequence.size() != split_.selection.size()) {
+        fail("{} sequences are given of {}", by_sequence.size(), split_.selection.size());
+    }
+    given_[plan.canonical()] = std::move(by_sequence);
+}
+
+std::optional<PlanItems> Trials::given(const std::string& plan, TrialPart part,
+                                       size_t piece) const {
+    const auto it = given_.find(plan);
+    if (part != TrialPart::selection || it == given_.end()) return std::nullopt;
+    const std::vector<size_t>& ends = piece_ends_.at(part);
+    PlanItems items(measures_.size());
+    for (size_t i = piece == 0 ? 0 : ends[piece - 1]; i < ends[piece]; ++i) {
+        for (size_t m = 0; m < items.size(); ++m) append(items[m], it->second[i][m]);
+    }
+    return items;
+}
+
 std::optional<PlanItems> Trials::from_journal(const JournalKey& key) const {
     const JournalRecord* const record = journal_ == nullptr ? nullptr : journal_->find(key);
     if (record == nullptr) return std::nullopt;
@@ -167,10 +230,19 @@ bool Trials::score_piece(const std::vector<LayerPlan>& plans, TrialPart part, si
                          const Scorer::Progress& progress) {
     const std::string name = piece_name(part, piece);
     const auto add = [&](const std::string& plan, const PlanItems& items) {
+        piece_order_.push_back({.plan = plan, .rung = name});
         Known& known = known_[{plan, part}];
         known.items.resize(measures_.size());
         for (size_t m = 0; m < items.size(); ++m) append(known.items[m], items[m]);
         ++known.n_pieces;
+    };
+    const auto write = [&](const std::string& plan, const PlanItems& items) {
+        if (journal_ == nullptr) return;
+        JournalRecord record{.key = {.plan = plan, .rung = name}, .scores = {}};
+        for (size_t m = 0; m < measures_.size(); ++m) {
+            record.scores.emplace_back(measures_[m].name, items[m]);
+        }
+        journal_->append(record);
     };
     std::vector<LayerPlan> run{plans.front()};            // the reference, even where it is known
     std::vector<std::pair<size_t, std::string>> missing;  // place in `run`, and canonical plan
@@ -183,7 +255,11 @@ bool Trials::score_piece(const std::vector<LayerPlan>& plans, TrialPart part, si
             continue;
         }
         if (const auto items = from_journal({.plan = plan, .rung = name})) {
-            piece_order_.push_back({.plan = plan, .rung = name});
+            add(plan, *items);
+            continue;
+        }
+        if (const auto items = given(plan, part, piece)) {
+            write(plan, *items);
             add(plan, *items);
             continue;
         }
@@ -198,12 +274,7 @@ bool Trials::score_piece(const std::vector<LayerPlan>& plans, TrialPart part, si
     if (!found.complete) return false;
     for (const auto& [place, plan] : missing) {
         const PlanItems& items = found.by_plan.at(place);
-        JournalRecord record{.key = {.plan = plan, .rung = name}, .scores = {}};
-        for (size_t m = 0; m < measures_.size(); ++m) {
-            record.scores.emplace_back(measures_[m].name, items[m]);
-        }
-        if (journal_ != nullptr) journal_->append(record);
-        piece_order_.push_back(record.key);
+        write(plan, items);
         add(plan, items);
     }
     return true;

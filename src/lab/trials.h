@@ -22,6 +22,18 @@ using PlanItems = std::vector<ItemScores>;
 /// The items that choose among plans, and those that check the choice.
 enum class TrialPart { selection, validation };
 
+/// The identity plan's scores on the selection part, by sequence.
+struct IdentityFirst {
+    std::vector<PlanItems> by_sequence;
+    bool complete = true;  ///< false: stopped
+};
+/// Scores the identity plan on the selection part and puts this in an order, which the seed
+/// decides, whose beginnings are samples of all its sequences, as hard as these on average
+/// (balanced_order). What plans are scored on first is then as good as few items can be.
+IdentityFirst order_by_identity(const Scorer& scorer, const LayerPlan& identity,
+                                const Workload& workload, Split& split, uint64_t seed,
+                                const Scorer::Progress& progress = {});
+
 /// Splits a workload's sequences by their ids; with a fraction of 0 there is no validation. A text
 /// or kind of probe that the hash leaves out of a part gives one of its sequences to it, and throws
 /// Error where it has only one. The selection part comes in an order that the seed decides, so that
@@ -36,6 +48,10 @@ class Trials {
     /// selection part scores may be asked for, beside all.
     Trials(const Scorer& scorer, const Workload& workload, Split split, Journal* journal,
            std::span<const size_t> steps = {});
+
+    /// What is known of a plan on the selection part before anything is scored: by sequence, in the
+    /// part's order.
+    void give(const LayerPlan& plan, std::vector<PlanItems> by_sequence);
 
     const std::vector<Measure>& measures() const { return measures_; }
     bool has_validation() const { return !split_.validation.empty(); }
@@ -62,6 +78,9 @@ class Trials {
     std::map<std::string, bool> survivors(size_t measure, double alpha = 0.05) const;
     /// Null when the plan was not scored on the part.
     const PlanItems* find(const LayerPlan& plan, TrialPart part) const;
+    /// The measure's mean on the whole selection part, as far as what the plan was scored on tells
+    /// (expected_mean); nothing where that is no item of the measure.
+    std::optional<double> expected(const LayerPlan& plan, size_t measure) const;
     /// To the identity plan, on the items that the plan was scored on; nothing where there are
     /// none.
     std::optional<PairedDifference> difference(const LayerPlan& plan, TrialPart part,
@@ -88,6 +107,7 @@ class Trials {
                                                        TrialPart part,
                                                        const Scorer::Progress& progress);
     std::string piece_name(TrialPart part, size_t piece) const;
+    std::optional<PlanItems> given(const std::string& plan, TrialPart part, size_t piece) const;
     std::optional<PlanItems> from_journal(const JournalKey& key) const;
     bool score_piece(const std::vector<LayerPlan>& plans, TrialPart part, size_t piece,
                      const Scorer::Progress& progress);
@@ -102,6 +122,7 @@ class Trials {
     std::map<std::pair<std::string, TrialPart>, Known> known_;  ///< by canonical plan
     std::vector<std::string> tried_;                            ///< on the selection part
     std::vector<JournalKey> piece_order_;
+    std::map<std::string, std::vector<PlanItems>> given_;  ///< by plan, then sequence
 };
 
 }  // namespace pleat

@@ -175,12 +175,24 @@ std::vector<std::optional<size_t>> Workload::columns(size_t source) const {
     return columns;
 }
 
+namespace {
+
+size_t n_scored(const ScoredSequence& sequence) {
+    return static_cast<size_t>(
+        std::ranges::count_if(sequence.targets, [](int32_t target) { return target >= 0; }));
+}
+
+}  // namespace
+
+size_t Workload::n_items(size_t sequence) const {
+    const ScoredSequence& it = sequences_.at(sequence);
+    if (!is_text(it.source)) return 1;
+    return (n_scored(it) + text_item_tokens - 1) / text_item_tokens;
+}
+
 size_t Workload::n_targets() const {
     size_t n = 0;
-    for (const ScoredSequence& sequence : sequences_) {
-        n += static_cast<size_t>(
-            std::ranges::count_if(sequence.targets, [](int32_t target) { return target >= 0; }));
-    }
+    for (const ScoredSequence& sequence : sequences_) n += n_scored(sequence);
     return n;
 }
 

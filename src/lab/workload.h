@@ -73,6 +73,8 @@ class Workload {
     bool is_answered(size_t source) const { return sources_[source].form == Form::answered; }
     /// Of add_questions; null when there are no questions.
     const Tokenizer* tokenizer() const { return tokenizer_; }
+    /// Items that the sequence adds to each measure of its source.
+    size_t n_items(size_t sequence) const;
     /// Scored tokens over all sequences.
     size_t n_targets() const;
 
