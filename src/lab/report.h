@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,13 +19,15 @@ struct ReportScore {
     std::optional<Difference> difference = {};  ///< to the identity plan, selection items, paired
     std::optional<Score> validation = {};
     std::optional<Difference> validation_difference = {};
-    std::optional<bool> survives = {};  ///< after Holm's correction for all plans tried
+    /// After Holm's correction; the report's notes say over which plans.
+    std::optional<bool> survives = {};
     bool operator==(const ReportScore&) const = default;
 };
 
 struct ReportMeasure {
     Measure measure;
-    std::string unit = {};      ///< "nats per token", "0 to 1"
+    /// "nats per token" (never below 0), "0 to 1"; empty: not known, and any number may be.
+    std::string unit = {};
     ReportScore identity = {};  ///< of the identity plan: selection and validation
     size_t n_selection = 0;     ///< items
     size_t n_validation = 0;
@@ -41,6 +44,7 @@ struct ReportRow {
     double read_ratio = 1.0;               ///< weight bytes read per token
     double kv_ratio = 1.0;                 ///< cache bytes; 1 where the identity has none
     std::vector<ReportScore> scores = {};  ///< in the order of the measures
+    bool in_balanced = true;               ///< false: a plan that the balanced score is not about
     /// Why the row does not compare with the others, as "stopped early: 8 of 24 items"; empty: it
     /// does. A row set aside is shown, on no front, and never as the best.
     std::string set_aside = {};
@@ -62,13 +66,22 @@ struct ReportData {
     bool operator==(const ReportData&) const = default;
 };
 
+/// Whether the measure's name begins with a word of RYS ("math", "eq"), as "eq_16" does.
+bool is_about(const Measure& measure, std::string_view word);
+
 /// RYS's "balanced" score: for each measure a row's difference to the identity plan, so turned that
 /// more is better; less the mean of the differences of all rows, divided by their spread
 /// (population standard deviation; below 1e-12 it counts as 1); then the sum over measures. Depends
-/// on all rows.
+/// on all rows that take part: those in_balanced and not set aside that have all measures.
+///
+/// The measures are math and eq where results of RYS have just one of each. Else those in which a
+/// plan can be better than the identity plan: kl and top1 say how like it a plan is, parsed,
+/// length_ok and cut how an answer looks. There is no such score unless they are about two things
+/// (texts, kinds of probes) or more.
 struct Balanced {
-    std::vector<std::optional<double>> rows;  ///< none where a measure or its identity is missing
-    double identity = 0.0;                    ///< the same formula for a difference of 0
+    std::vector<size_t> measures = {};             ///< that it sums; empty: there is no such score
+    std::vector<std::optional<double>> rows = {};  ///< none: takes no part
+    double identity = 0.0;                         ///< the same formula for a difference of 0
 };
 Balanced balanced_scores(const ReportData& data);
 
@@ -85,12 +98,13 @@ struct Heatmap {
     bool higher_is_better = true;
     /// The gain, and the loss, at which colours end: the best gain is always seen in full, and
     /// losses up to the median one, but not beyond four times the best gain, so that a few broken
-    /// plans do not take all colours.
+    /// plans do not take all colours. Nor beyond what the measure can be: 0 where it can get no
+    /// better, or no worse, than the identity's value.
     double scale_up = 1.0;
     double scale_down = 1.0;
     std::vector<HeatmapCell> cells;  ///< finite ones
 };
-/// One for each measure that has cells, and the balanced one where there are two measures or more.
+/// One for each measure that has cells, and the balanced one where there is such a score.
 std::vector<Heatmap> heatmaps(const ReportData& data);
 
 /// Indices of the rows that neither another row nor the identity plan beats: none is at least as
