@@ -1,9 +1,11 @@
 #include "lab/report.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
-#include <span>
+#include <set>
 #include <string_view>
 
 #include "lab/json.h"
@@ -34,6 +36,61 @@ std::optional<double> identity_of(const ReportMeasure& measure) {
 /// Turned so that more is better.
 double gain(double value, double identity, bool higher_is_better) {
     return higher_is_better ? value - identity : identity - value;
+}
+
+/// What a measure can be, as far as its unit says.
+struct Range {
+    double low = -std::numeric_limits<double>::infinity();
+    double high = std::numeric_limits<double>::infinity();
+};
+
+Range range_of(const ReportMeasure& measure) {
+    if (measure.unit == "nats per token") return {.low = 0.0};
+    if (measure.unit == "0 to 1") return {.low = 0.0, .high = 1.0};
+    return {};
+}
+
+void clamp_scales(Heatmap& map, const Range& range) {
+    const double below = std::max(0.0, map.identity - range.low);
+    const double above = std::max(0.0, range.high - map.identity);
+    map.scale_up = std::min(map.scale_up, map.higher_is_better ? above : below);
+    map.scale_down = std::min(map.scale_down, map.higher_is_better ? below : above);
+}
+
+/// "exact" of "exact:logic".
+std::string_view kind_of_measure(const Measure& measure) {
+    return std::string_view(measure.name).substr(0, measure.name.find(':'));
+}
+
+/// What it is measured on: a kind of probes, a text; itself where the name does not say.
+std::string_view subject_of(const Measure& measure) {
+    const std::string_view name = measure.name;
+    const size_t colon = name.find(':');
+    return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
+/// Can a plan be better in it than the identity plan?
+bool is_quality(const Measure& measure) {
+    constexpr std::array<std::string_view, 5> others{"kl", "top1", "parsed", "length_ok", "cut"};
+    return std::ranges::find(others, kind_of_measure(measure)) == others.end();
+}
+
+std::vector<size_t> balanced_measures(const ReportData& data) {
+    std::vector<size_t> math;
+    std::vector<size_t> eq;
+    std::vector<size_t> quality;
+    std::set<std::string_view> subjects;
+    for (size_t m = 0; m < data.measures.size(); ++m) {
+        const Measure& measure = data.measures[m].measure;
+        if (is_about(measure, "math")) math.push_back(m);
+        if (is_about(measure, "eq")) eq.push_back(m);
+        if (!is_quality(measure)) continue;
+        quality.push_back(m);
+        subjects.insert(subject_of(measure));
+    }
+    if (math.size() == 1 && eq.size() == 1) return {math.front(), eq.front()};
+    if (subjects.size() < 2) return {};
+    return quality;
 }
 
 void set_scales(Heatmap& map, const ReportData& data) {
@@ -83,7 +140,8 @@ ordered_json rows_json(const ReportData& data) {
         add_finite(row, "read_ratio", it.read_ratio);
         add_finite(row, "kv_ratio", it.kv_ratio);
         if (!it.set_aside.empty()) row["set_aside"] = it.set_aside;
-        if (data.measures.size() > 1) add_finite(row, "balanced", balanced.rows[i]);
+        if (!it.in_balanced) row["in_balanced"] = false;
+        add_finite(row, "balanced", balanced.rows[i]);
         row["scores"] = ordered_json::array();
         for (const ReportScore& score : it.scores) {
             row["scores"].push_back(report_score_json(score));
@@ -121,6 +179,12 @@ ordered_json fronts_json(const ReportData& data) {
     return fronts;
 }
 
+std::vector<std::string> names_of(const ReportData& data, const std::vector<size_t>& measures) {
+    std::vector<std::string> names;
+    for (const size_t m : measures) names.push_back(data.measures[m].measure.name);
+    return names;
+}
+
 ordered_json as_json(const ReportData& data) {
     ordered_json measures = ordered_json::array();
     for (const ReportMeasure& it : data.measures) {
@@ -142,6 +206,7 @@ ordered_json as_json(const ReportData& data) {
             {"n_layer", data.n_layer},
             {"n_plans_tried", data.n_plans_tried},
             {"confidence", data.confidence},
+            {"balanced_measures", names_of(data, balanced_scores(data).measures)},
             {"measures", std::move(measures)},
             {"rows", rows_json(data)},
             {"heatmaps", heatmaps_json(data)},
@@ -189,15 +254,25 @@ void replace(std::string& text, std::string_view place, std::string_view with) {
 
 }  // namespace
 
+bool is_about(const Measure& measure, std::string_view word) {
+    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    const auto end = std::ranges::find_if_not(measure.name, is_letter);
+    return std::string_view(measure.name.begin(), end) == word;
+}
+
 Balanced balanced_scores(const ReportData& data) {
-    Balanced balanced{.rows = std::vector<std::optional<double>>(data.rows.size(), 0.0)};
-    for (size_t m = 0; m < data.measures.size(); ++m) {
-        const std::optional<double> identity = identity_of(data.measures[m]);
-        for (size_t i = 0; i < data.rows.size(); ++i) {
-            if (!identity || !selection_of(data.rows[i], m)) balanced.rows[i].reset();
+    Balanced balanced{.measures = balanced_measures(data)};
+    balanced.rows.resize(data.rows.size());
+    for (size_t i = 0; i < data.rows.size() && !balanced.measures.empty(); ++i) {
+        const auto is_known = [&](size_t m) {
+            return identity_of(data.measures[m]) && selection_of(data.rows[i], m);
+        };
+        if (data.rows[i].in_balanced && data.rows[i].set_aside.empty() &&
+            std::ranges::all_of(balanced.measures, is_known)) {
+            balanced.rows[i] = 0.0;
         }
     }
-    for (size_t m = 0; m < data.measures.size(); ++m) {
+    for (const size_t m : balanced.measures) {
         const auto gain_of = [&](size_t row) {
             return gain(*selection_of(data.rows[row], m), *identity_of(data.measures[m]),
                         data.measures[m].measure.higher_is_better);
@@ -242,19 +317,22 @@ std::vector<Heatmap> heatmaps(const ReportData& data) {
                                  .value = *value,
                                  .gain = gain(*value, *identity, measure.higher_is_better)});
         }
-        if (!map.cells.empty()) maps.push_back(std::move(map));
+        if (map.cells.empty()) continue;
+        set_scales(map, data);
+        clamp_scales(map, range_of(data.measures[m]));
+        maps.push_back(std::move(map));
     }
-    if (maps.size() > 1) {
-        const Balanced balanced = balanced_scores(data);
+    const Balanced balanced = balanced_scores(data);
+    if (!balanced.measures.empty()) {
         Heatmap map{.name = "balanced", .identity = balanced.identity, .cells = {}};
         for (size_t i = 0; i < data.rows.size(); ++i) {
             const std::optional<double> value = balanced.rows[i];
             if (!value || !is_cell(data.rows[i])) continue;
             map.cells.push_back({.row = i, .value = *value, .gain = *value - balanced.identity});
         }
+        set_scales(map, data);
         if (!map.cells.empty()) maps.push_back(std::move(map));
     }
-    for (Heatmap& map : maps) set_scales(map, data);
     return maps;
 }
 

@@ -115,9 +115,10 @@ ul { margin: 12px 0 0; padding: 10px 16px 10px 32px; }
 <dl class="facts" id="facts"></dl>
 <section id="maps-section" hidden>
 <h2>Repeated blocks</h2>
-<p>A cell is the plan that runs layers i to j&minus;1 twice: i to the right, j downwards. Grey is the
-identity plan's value, blue is better, orange is worse; colours end at the values beside each map. The
-ring is the best cell, a dot a difference that survives correction for all plans tried.<span id="maps-aside" hidden>
+<p>A cell is the plan that runs layers i to j&minus;1 twice: i downwards, j to the right. Grey is the
+identity plan's value, blue is better, orange is worse; colours end at the values in each map. The
+ring is the best cell.<span id="maps-survive" hidden> A dot is a difference that survives correction for
+the many plans that were tried (see the notes).</span><span id="maps-aside" hidden>
 Pale cells do not compare with the others (see the pointer), and never bear the ring.</span></p>
 <div class="maps" id="maps"></div>
 </section>
@@ -173,6 +174,7 @@ function number(x, digits = 4) {
 const signed = (x) => (known(x) && x > 0 ? "+" : "") + number(x);
 const ratio = (x) => (known(x) ? x.toFixed(3) : "");
 const percent = Math.round(data.confidence * 1000) / 10;
+const has = (part) => data.rows.some((row) => (row.scores || []).some((it) => it[part] !== undefined));
 const score = (row, m, part) => ((row.scores || [])[m] || {})[part];
 
 // What a pointer or the keyboard is at, in words.
@@ -226,27 +228,29 @@ function palette() {
   };
 }
 
+// -1 for the worst that has a colour of its own, 1 for the best.
+const place = (gain, map) => (gain === 0 ? 0 : gain / (gain < 0 ? map.scale_down : map.scale_up));
 function drawMap(map) {
   const n = Math.max(data.n_layer, ...map.cells.map((cell) => data.rows[cell.row].end), 1);
   const color = palette();
-  const size = 400, left = 34, top = 22, step = size / n;
+  const size = 400, left = 46, top = 34, step = size / n;
   const svg = shape("svg", {viewBox: "0 0 " + (left + size + 4) + " " + (top + size + 6), role: "img", "aria-label": "map of " + map.name});
   const every = Math.max(1, Math.ceil(n / 10 / (n > 40 ? 4 : 2)) * (n > 40 ? 4 : 2));
   for (let k = 0; k <= n; k += n <= 12 ? 1 : every) {
-    if (k < n) svg.append(shape("text", {x: left + (k + .5) * step, y: top - 7, "text-anchor": "middle"}, String(k)));
-    if (k > 0) svg.append(shape("text", {x: left - 7, y: top + (k - .5) * step + 4, "text-anchor": "end"}, String(k)));
+    if (k > 0) svg.append(shape("text", {x: left + (k - .5) * step, y: top - 7, "text-anchor": "middle"}, String(k)));
+    if (k < n) svg.append(shape("text", {x: left - 7, y: top + (k + .5) * step + 4, "text-anchor": "end"}, String(k)));
   }
   svg.append(shape("path", {class: "axis", d: "M" + left + " " + top + "H" + (left + size) + "M" + left + " " + top + "V" + (top + size)}));
-  svg.append(shape("text", {x: left + size, y: top - 7, "text-anchor": "end", "font-style": "italic"}, "i"));
-  svg.append(shape("text", {x: left - 22, y: top + 4, "text-anchor": "end", "font-style": "italic"}, "j"));
+  svg.append(shape("text", {class: "axis-name", x: left + size / 2, y: 11, "text-anchor": "middle"}, "end j"));
+  svg.append(shape("text", {class: "axis-name", x: 11, y: top + size / 2, "text-anchor": "middle", transform: "rotate(-90 11 " + (top + size / 2) + ")"}, "begin i"));
   const m = data.measures.findIndex((measure) => measure.name === map.name);
   const gap = step > 8 ? 1 : 0;
   const overlay = [];
   let best = null;
   for (const cell of map.cells) {
     const row = data.rows[cell.row];
-    const x = left + row.begin * step, y = top + (row.end - 1) * step;
-    const rect = shape("rect", {class: row.set_aside ? "cell aside" : "cell", x, y, width: step - gap, height: step - gap, fill: color(cell.gain / (cell.gain < 0 ? map.scale_down : map.scale_up)),
+    const x = left + (row.end - 1) * step, y = top + row.begin * step;
+    const rect = shape("rect", {class: row.set_aside ? "cell aside" : "cell", x, y, width: step - gap, height: step - gap, fill: color(place(cell.gain, map)),
       "data-measure": map.name, "data-begin": row.begin, "data-end": row.end, "data-value": cell.value, "data-plan": row.flag});
     explain(rect, () => describe(row));
     svg.append(rect);
@@ -257,18 +261,24 @@ function drawMap(map) {
   }
   if (best) overlay.push(shape("circle", {class: "mark", cx: best.x + (step - gap) / 2, cy: best.y + (step - gap) / 2, r: Math.max(5, step * .75)}));
   svg.append(...overlay);
-  // The upper triangle holds no plan, so the legend is there.
-  const width = 150, bar = 10, x0 = left + size - width - 2, y0 = top + 26, parts = 33;
+  // The lower triangle holds no plan, so the legend is there.
+  const width = 150, bar = 10, x0 = left + 10, y0 = top + size - 28, parts = 33;
   for (let k = 0; k < parts; ++k) {
-    svg.append(shape("rect", {x: x0 + k * width / parts, y: y0, width: width / parts + .5, height: bar, fill: color(2 * k / (parts - 1) - 1)}));
+    const t = 2 * k / (parts - 1) - 1;
+    if ((t < 0 && !(map.scale_down > 0)) || (t > 0 && !(map.scale_up > 0))) continue;
+    svg.append(shape("rect", {x: x0 + k * width / parts, y: y0, width: width / parts + .5, height: bar, fill: color(t)}));
   }
   const sign = map.higher_is_better ? 1 : -1;
   const mark = (at, anchor, text, dy) => svg.append(shape("text", {x: x0 + at * width, y: y0 + dy, "text-anchor": anchor}, text));
-  mark(0, "start", number(map.identity - sign * map.scale_down, 3), bar + 14);
   mark(.5, "middle", number(map.identity, 3), bar + 14);
-  mark(1, "end", number(map.identity + sign * map.scale_up, 3), bar + 14);
-  mark(0, "start", "worse", -6);
-  mark(1, "end", "better", -6);
+  if (map.scale_down > 0) {
+    mark(0, "start", number(map.identity - sign * map.scale_down, 3), bar + 14);
+    mark(0, "start", "worse", -6);
+  }
+  if (map.scale_up > 0) {
+    mark(1, "end", number(map.identity + sign * map.scale_up, 3), bar + 14);
+    mark(1, "end", "better", -6);
+  }
   const title = element("header", {}, element("h3", {}, map.name),
     element("span", {}, "identity " + number(map.identity) + (map.higher_is_better ? ", higher is better" : ", lower is better")));
   return element("article", {class: "card map"}, title, svg);
@@ -276,6 +286,7 @@ function drawMap(map) {
 function drawMaps() {
   $("maps-section").hidden = data.heatmaps.length === 0;
   for (const id of ["maps-aside", "front-aside"]) $(id).hidden = !data.rows.some((row) => row.set_aside);
+  $("maps-survive").hidden = !has("survives");
   $("maps").replaceChildren(...data.heatmaps.map(drawMap));
 }
 
@@ -368,9 +379,9 @@ function difference(it, higher) {
 }
 data.measures.forEach((measure, m) => {
   const higher = measure.higher_is_better;
-  const has = (part) => data.rows.some((row) => score(row, m, part) !== undefined);
+  const here = (part) => data.rows.some((row) => score(row, m, part) !== undefined);
   const add = (name, part, cell, value, first) => {
-    if (first || has(part)) columns.push({group: measure.name, first, name, measure: m, key: (row) => value(score(row, m, part)), cell: (row) => cell(score(row, m, part)), higher, part});
+    if (first || here(part)) columns.push({group: measure.name, first, name, measure: m, key: (row) => value(score(row, m, part)), cell: (row) => cell(score(row, m, part)), higher, part});
   };
   const valueOf = (it) => (it ? it.value : undefined);
   add("selection", "selection", withError, valueOf, true);
@@ -382,10 +393,8 @@ data.measures.forEach((measure, m) => {
 if (data.rows.some((row) => known(row.balanced))) {
   columns.push({group: "balanced", first: true, name: "z sum", higher: true, key: (row) => row.balanced, cell: (row) => [signed(row.balanced)]});
 }
-let sorted = columns.findIndex((column) => column.name === "z sum");
-if (sorted < 0) sorted = columns.findIndex((column) => column.part === "selection");
-if (sorted < 0) sorted = 0;
-let descending = Boolean(columns[sorted].higher);
+let sorted = -1;  // as the data has them: the order of who tried them
+let descending = false;
 
 function drawTable() {
   const groups = element("tr"), names = element("tr");
@@ -412,7 +421,7 @@ function drawTable() {
   });
   const wanted = $("filter").value.replace(/\s/g, "");
   const rows = data.rows.filter((row) => !wanted || (row.flag + " " + row.canonical).replace(/\s/g, "").includes(wanted));
-  const key = columns[sorted].key, turn = descending ? -1 : 1;
+  const key = sorted < 0 ? () => 0 : columns[sorted].key, turn = descending ? -1 : 1;
   rows.sort((a, b) => {
     const x = key(a), y = key(b);
     // What does not compare with the others stands below them, whatever it is sorted by.
@@ -435,7 +444,9 @@ function drawTable() {
 }
 $("filter").addEventListener("input", drawTable);
 $("table-note").textContent = "Values are means \u00b1 their standard error. Differences are to the identity plan on the same items, with " + percent +
-  " % intervals. The selection items chose; the validation items had no say. " + data.n_plans_tried + " plans were tried: some look good by luck, and \u201csurvives\u201d says which differences remain after Holm\u2019s correction for all of them.";
+  " % intervals." + (has("validation") ? " The selection items chose; the validation items had no say." : "") + " " + data.n_plans_tried + " plans were tried: some look good by luck." +
+  (has("survives") ? " \u201cSurvives\u201d says which differences remain after correction for the many plans; the notes say how." : "") +
+  (data.balanced_measures.length > 0 ? " \u201cBalanced\u201d is the sum of standard scores (z) of " + data.balanced_measures.join(", ") + " over all plans." : "");
 
 for (const it of data.settings) $("settings").append(element("dt", {}, it.name), element("dd", {class: "mono"}, it.value));
 if (data.command) $("settings").append(element("dt", {}, "command"), element("dd", {class: "mono"}, data.command));

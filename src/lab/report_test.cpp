@@ -17,6 +17,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 ReportRow row(double cost, double loss, double points) {
     return {.flag = "--skip-layers \"1\"",
@@ -55,6 +56,56 @@ TEST(Balanced, LeavesOutRowsThatLackAMeasure) {
     EXPECT_EQ(it.rows[2], std::nullopt);
     data.rows[1].scores[0].selection->value = std::numeric_limits<double>::quiet_NaN();
     EXPECT_EQ(balanced_scores(data).rows[1], std::nullopt);
+}
+
+ReportData with_measures(const std::vector<std::string>& names) {
+    ReportData data{.title = "t", .model = "m"};
+    ReportRow one{.flag = "a"};
+    for (const std::string& name : names) {
+        data.measures.push_back(
+            {.measure = {.name = name}, .identity = {.selection = Score{0.5, 0.1}}});
+        one.scores.push_back({.selection = Score{0.25, 0.1}});
+    }
+    data.rows = {one, one, one};
+    return data;
+}
+
+TEST(Balanced, SumsWhatAPlanCanBeBetterIn) {
+    const auto summed = [](const std::vector<std::string>& names) {
+        std::vector<std::string> found;
+        const ReportData data = with_measures(names);
+        for (const size_t m : balanced_scores(data).measures) {
+            found.push_back(data.measures[m].measure.name);
+        }
+        return found;
+    };
+    EXPECT_THAT(summed({"nll", "kl", "top1"}), ElementsAre()) << "one kind of quality";
+    EXPECT_THAT(summed({"nll", "kl", "top1", "exact:logic", "answer_nll:logic"}),
+                ElementsAre("nll", "exact:logic", "answer_nll:logic"));
+    EXPECT_THAT(summed({"probe:a", "exact:a", "parsed:a", "length_ok:a", "cut:a"}), ElementsAre());
+    EXPECT_THAT(summed({"nll:a", "kl:a", "top1:a", "nll:b", "kl:b", "top1:b"}),
+                ElementsAre("nll:a", "nll:b"));
+    EXPECT_THAT(summed({"math", "eq", "reasoning"}), ElementsAre("math", "eq")) << "as RYS does";
+    EXPECT_THAT(summed({"nll", "math_16", "eq_16"}), ElementsAre("math_16", "eq_16"));
+    EXPECT_THAT(summed({"math (a.json)", "math (b.json)", "eq"}),
+                ElementsAre("math (a.json)", "math (b.json)", "eq"));
+}
+
+TEST(Balanced, KnowsOnlyThePlansThatItIsAbout) {
+    ReportData data =
+        two_measures({row(1, 1.0, 0.7), row(1, 3.0, 0.6), row(1, 9, 0.1), row(1, 9, 0.1)});
+    data.rows[2].in_balanced = false;
+    data.rows[3].set_aside = "stopped early";
+    const Balanced it = balanced_scores(data);
+    EXPECT_NEAR(*it.rows[0], 2.0, 1e-12);
+    EXPECT_EQ(it.rows[2], std::nullopt);
+    EXPECT_EQ(it.rows[3], std::nullopt);
+    EXPECT_EQ(json::parse(report_json(data))["rows"][2]["in_balanced"], false);
+    // One kind of quality: neither a score nor a map.
+    data.measures[1].measure.name = "top1";
+    const json without = json::parse(report_json(data));
+    EXPECT_EQ(without["balanced_measures"].size(), 0U);
+    EXPECT_FALSE(without["rows"][0].contains("balanced"));
 }
 
 TEST(ParetoFront, IsWhatNothingBeats) {
@@ -104,6 +155,23 @@ TEST(Heatmaps, ShowTheBestGainInFullAndDoNotDrownInBrokenPlans) {
     EXPECT_NEAR(maps[0].cells[0].gain, 0.1, 1e-12);
     EXPECT_EQ(maps[1].scale_up, 1.0) << "everything like the identity plan";
     EXPECT_EQ(maps[2].name, "balanced");
+}
+
+TEST(Heatmaps, EndTheirColoursAtWhatCanBe) {
+    const auto scales = [](const std::string& unit, bool higher, double identity, double value) {
+        ReportData data{.title = "t", .model = "m", .n_layer = 2};
+        data.measures = {{.measure = {.name = "it", .higher_is_better = higher},
+                          .unit = unit,
+                          .identity = {.selection = Score{identity, 0}}}};
+        data.rows = {{.begin = 0, .end = 1, .scores = {{.selection = Score{value, 0}}}}};
+        const Heatmap map = heatmaps(data)[0];
+        return std::pair(map.scale_up, map.scale_down);
+    };
+    EXPECT_EQ(scales("nats per token", false, 0.0, 0.066), std::pair(0.0, 0.066)) << "kl";
+    EXPECT_EQ(scales("0 to 1", true, 1.0, 0.875), std::pair(0.0, 0.125)) << "top1";
+    EXPECT_EQ(scales("0 to 1", true, 0.125, 0.875), std::pair(0.75, 0.125));
+    EXPECT_EQ(scales("0 to 1", true, 0.75, 0.75), std::pair(0.25, 0.75)) << "nothing differs";
+    EXPECT_EQ(scales("", true, 1.0, 0.875), std::pair(0.125, 0.125)) << "nobody knows";
 }
 
 TEST(ReportJson, HoldsTheDataAndWhatWasComputed) {
@@ -159,26 +227,43 @@ ReportData three_layers() {
 TEST(TerminalHeatmap, IsDigitsWhereThereAreNoColours) {
     const ReportData data = three_layers();
     EXPECT_EQ(terminal_heatmap(data, heatmaps(data)[0], HeatmapStyle::plain),
-              "nll: 5 is the identity's 2, 9 -0.2 from it or better, 1 +0.4 or worse; begin to the "
-              "right, end downwards\n"
-              "   1 1\n"
-              "   2 59\n"
-              "   3 1 4\n");
+              "nll: 5 is the identity's 2, 9 -0.2 from it or better, 1 +0.4 or worse; begin "
+              "downwards, end to the right\n"
+              " end 123\n"
+              "   0 151\n"
+              "   1  9\n"
+              "   2   4\n");
+}
+
+TEST(TerminalHeatmap, NamesNoColourThatNothingCanHave) {
+    ReportData data = three_layers();
+    data.measures[0] = {.measure = {.name = "kl"},
+                        .unit = "nats per token",
+                        .identity = {.selection = Score{0.0, 0.0}}};
+    EXPECT_THAT(terminal_heatmap(data, heatmaps(data)[0], HeatmapStyle::plain),
+                StartsWith("kl: 5 is the identity's 0, 1 +2.1 or worse; begin"));
+}
+
+TEST(TerminalHeatmap, NumbersItsColumnsFromTopToBottom) {
+    const ReportData data = made_up_scan(12);
+    EXPECT_THAT(terminal_heatmap(data, heatmaps(data)[0], HeatmapStyle::plain),
+                HasSubstr("\n              111\n end 123456789012\n   0 "));
 }
 
 TEST(TerminalHeatmap, JoinsCellsWhereItIsTooWide) {
     const ReportData data = made_up_scan(64);
     const std::string map = terminal_heatmap(data, heatmaps(data)[0], HeatmapStyle::plain, 32);
     EXPECT_THAT(map, HasSubstr(", 2 layers a cell\n"));
-    EXPECT_EQ(std::ranges::count(map, '\n'), 33);
+    EXPECT_THAT(map, HasSubstr("\n end 2468024680"));
+    EXPECT_EQ(std::ranges::count(map, '\n'), 35);
 }
 
 TEST(TerminalHeatmap, PutsTwoCellsIntoACharacter) {
     const ReportData data = three_layers();
     const std::string map = terminal_heatmap(data, heatmaps(data)[0], HeatmapStyle::ansi);
-    EXPECT_THAT(map, HasSubstr("\x1b[38;2;217;95;14m\x1b[48;2;228;228;228m\u2580\x1b[0m"));
-    EXPECT_THAT(map, HasSubstr("\x1b[38;2;24;100;190m\u2584\x1b[0m"));
-    EXPECT_EQ(std::ranges::count(map, '\n'), 3);
+    EXPECT_THAT(map, HasSubstr("\x1b[38;2;228;228;228m\x1b[48;2;24;100;190m\u2580\x1b[0m"));
+    EXPECT_THAT(map, HasSubstr("\x1b[38;2;217;95;14m\u2580\x1b[0m"));
+    EXPECT_EQ(std::ranges::count(map, '\n'), 4);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr Color worst{217, 95, 14};
 constexpr Color neutral{228, 228, 228};
 constexpr Color best{24, 100, 190};
 
-/// Gains by (end, begin), several blocks to a cell where the map is too wide.
+/// Gains by (begin, end), several blocks to a cell where the map is too wide.
 class Grid {
   public:
     Grid(const ReportData& data, const Heatmap& map, size_t columns) {
@@ -33,8 +33,8 @@ class Grid {
         counts_.resize(size_ * size_);
         for (const HeatmapCell& cell : map.cells) {
             const ReportRow& row = data.rows[cell.row];
-            const size_t at = index(static_cast<size_t>(std::max(*row.end, 1) - 1) / step_,
-                                    static_cast<size_t>(std::max(*row.begin, 0)) / step_);
+            const size_t at = index(static_cast<size_t>(std::max(*row.begin, 0)) / step_,
+                                    static_cast<size_t>(std::max(*row.end, 1) - 1) / step_);
             sums_[at] += cell.gain;
             counts_[at] += 1.0;
         }
@@ -42,13 +42,13 @@ class Grid {
 
     size_t size() const { return size_; }
     size_t step() const { return step_; }
-    std::optional<double> gain(size_t end, size_t begin) const {
-        if (end >= size_ || counts_[index(end, begin)] == 0.0) return std::nullopt;
-        return sums_[index(end, begin)] / counts_[index(end, begin)];
+    std::optional<double> gain(size_t begin, size_t end) const {
+        if (begin >= size_ || counts_[index(begin, end)] == 0.0) return std::nullopt;
+        return sums_[index(begin, end)] / counts_[index(begin, end)];
     }
 
   private:
-    size_t index(size_t end, size_t begin) const { return end * size_ + begin; }
+    size_t index(size_t begin, size_t end) const { return begin * size_ + end; }
 
     size_t size_ = 0;
     size_t step_ = 1;
@@ -58,6 +58,7 @@ class Grid {
 
 /// -1 for the worst that has a colour of its own, 1 for the best.
 double place(double gain, const Heatmap& map) {
+    if (gain == 0.0) return 0.0;
     return std::clamp(gain / (gain < 0 ? map.scale_down : map.scale_up), -1.0, 1.0);
 }
 
@@ -84,27 +85,54 @@ char digit(std::optional<double> gain, const Heatmap& map) {
     return static_cast<char>('5' + std::lround(4.0 * place(*gain, map)));
 }
 
+/// What the colours or digits say.
+std::string legend(const Heatmap& map, bool ansi) {
+    const double sign = map.higher_is_better ? 1.0 : -1.0;
+    std::string text =
+        fmt::format("{}: {} is the identity's {:.6g}", map.name, ansi ? "grey" : "5", map.identity);
+    if (map.scale_up > 0) {
+        text +=
+            fmt::format(", {} {:+.4g} from it or better", ansi ? "blue" : "9", sign * map.scale_up);
+    }
+    if (map.scale_down > 0) {
+        text += fmt::format(", {} {:+.4g} or worse", ansi ? "orange" : "1", -sign * map.scale_down);
+    }
+    return text;
+}
+
+/// The blocks' ends above their columns, read downwards.
+std::string column_numbers(const Grid& grid) {
+    const size_t n_digits = fmt::to_string(grid.size() * grid.step()).size();
+    std::string out;
+    for (size_t line = 0; line < n_digits; ++line) {
+        out += line + 1 == n_digits ? " end " : "     ";
+        for (size_t column = 0; column < grid.size(); ++column) {
+            out += fmt::format("{:>{}}", (column + 1) * grid.step(), n_digits)[line];
+        }
+        out += "\n";
+    }
+    return out;
+}
+
 }  // namespace
 
 std::string terminal_heatmap(const ReportData& data, const Heatmap& map, HeatmapStyle style,
                              size_t columns) {
     const Grid grid(data, map, columns);
     const bool ansi = style == HeatmapStyle::ansi;
-    const double sign = map.higher_is_better ? 1.0 : -1.0;
-    std::string out = fmt::format(
-        "{}: {} is the identity's {:.6g}, {} {:+.4g} from it or better, {} {:+.4g} or worse; begin "
-        "to the right, end downwards{}\n",
-        map.name, ansi ? "grey" : "5", map.identity, ansi ? "blue" : "9", sign * map.scale_up,
-        ansi ? "orange" : "1", -sign * map.scale_down,
-        grid.step() > 1 ? fmt::format(", {} layers a cell", grid.step()) : "");
-    const size_t lines = ansi ? 2 : 1;
-    for (size_t end = 0; end < grid.size(); end += lines) {
-        std::string line = fmt::format("{:>4} ", (end + 1) * grid.step());
-        for (size_t begin = 0; begin < grid.size() && begin <= end + lines - 1; ++begin) {
+    const size_t n_begins = ansi ? 2 : 1;  // of a line
+    std::string out =
+        fmt::format("{}; begin downwards{}, end to the right{}\n", legend(map, ansi),
+                    ansi ? " (two a line)" : "",
+                    grid.step() > 1 ? fmt::format(", {} layers a cell", grid.step()) : "");
+    out += column_numbers(grid);
+    for (size_t begin = 0; begin < grid.size(); begin += n_begins) {
+        std::string line = fmt::format("{:>4} ", begin * grid.step());
+        for (size_t end = 0; end < grid.size(); ++end) {
             if (ansi) {
-                line += colored_cell(grid.gain(end, begin), grid.gain(end + 1, begin), map);
+                line += colored_cell(grid.gain(begin, end), grid.gain(begin + 1, end), map);
             } else {
-                line += digit(grid.gain(end, begin), map);
+                line += digit(grid.gain(begin, end), map);
             }
         }
         line.erase(line.find_last_not_of(' ') + 1);

@@ -1,9 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "lab/report.h"
 #include "lab/report_for_test.h"
@@ -74,6 +77,63 @@ TEST_F(ReportPage, HasEveryCellsExactValueInTheDom) {
     }
 }
 
+TEST_F(ReportPage, DrawsMapsAsRysDoes) {
+    open(made_up_scan(16));
+    const auto box = [&](int begin, int end) {
+        return evaluate("(() => { const box = document.querySelector('.cell[data-begin=\"" +
+                        std::to_string(begin) + "\"][data-end=\"" + std::to_string(end) +
+                        "\"]').getBoundingClientRect(); return {x: box.x, y: box.y}; })()");
+    };
+    const json at = box(3, 8);
+    const json later_end = box(3, 9);
+    const json later_begin = box(4, 8);
+    EXPECT_GT(later_end["x"], at["x"]);
+    EXPECT_EQ(later_end["y"], at["y"]);
+    EXPECT_EQ(later_begin["x"], at["x"]);
+    EXPECT_GT(later_begin["y"], at["y"]);
+    EXPECT_EQ(evaluate("[...document.querySelector('#maps svg').querySelectorAll('.axis-name')]"
+                       ".map((it) => it.textContent)"),
+              json({"end j", "begin i"}));
+}
+
+TEST_F(ReportPage, SaysOfCorrectionAndBalanceOnlyWhatTheDataHas) {
+    ReportData data = made_up_scan(8);
+    const std::string note = "document.getElementById('table-note').textContent";
+    open(data);
+    EXPECT_THAT(evaluate(note).get<std::string>(),
+                testing::AllOf(HasSubstr("the notes say how"), HasSubstr("of nll, probe:logic"),
+                               testing::Not(HasSubstr("Holm"))));
+    for (ReportRow& row : data.rows) {
+        for (ReportScore& it : row.scores) it.survives.reset();
+    }
+    data.measures[1].measure.name = "top1";
+    open(data);
+    EXPECT_THAT(
+        evaluate(note).get<std::string>(),
+        testing::AllOf(testing::Not(HasSubstr("urvives")), testing::Not(HasSubstr("alanced"))));
+    EXPECT_EQ(evaluate("document.getElementById('maps-survive').hidden"), true);
+}
+
+TEST_F(ReportPage, NamesNoEndOfColoursThatCannotBe) {
+    ReportData data = made_up_scan(8);
+    data.measures = {{.measure = {.name = "kl"},
+                      .unit = "nats per token",
+                      .identity = {.selection = Score{0.0, 0.0}}}};
+    for (ReportRow& row : data.rows) row.scores = {{.selection = Score{0.125, 0.1}}};
+    data.rows[3].scores[0].selection->value = 0.0;
+    open(data);
+    const std::string texts =
+        "[...document.querySelectorAll('#maps svg text')].map((it) => it.textContent)";
+    EXPECT_THAT(
+        evaluate(texts).get<std::vector<std::string>>(),
+        testing::AllOf(testing::Contains("worse"), testing::Not(testing::Contains("better"))));
+    EXPECT_THAT(evaluate("[...document.querySelectorAll('.cell')].map((it) => "
+                         "it.getAttribute('fill'))")
+                    .get<std::vector<std::string>>(),
+                testing::Each(testing::Not(HasSubstr("NaN"))));
+    EXPECT_THAT(browser_->complaints(), IsEmpty());
+}
+
 TEST_F(ReportPage, TellsAPlanUnderThePointer) {
     open(made_up_scan(16));
     evaluate(
@@ -89,7 +149,11 @@ TEST_F(ReportPage, SortsAndFiltersItsTable) {
     const std::string values =
         "[...document.querySelectorAll('#table tbody tr[data-plan]')].map((row) => "
         "row.dataset.plan)";
-    EXPECT_EQ(evaluate(values).size(), data.rows.size());
+    // As the data has them, until a reader wants another order.
+    json order = json::array();
+    for (const ReportRow& row : data.rows) order.push_back(row.flag);
+    EXPECT_EQ(evaluate(values), order);
+    EXPECT_EQ(evaluate("document.querySelector('#table th[aria-sort]')"), nullptr);
     click("#table th:nth-child(5) button");  // nll, selection
     EXPECT_EQ(evaluate("document.querySelector('#table th[aria-sort]').ariaSort"), "ascending");
     const auto best = std::ranges::min_element(
@@ -100,6 +164,11 @@ TEST_F(ReportPage, SortsAndFiltersItsTable) {
     const auto worst = std::ranges::max_element(
         data.rows, {}, [](const ReportRow& row) { return row.scores[0].selection->value; });
     EXPECT_EQ(evaluate(values)[0], worst->flag);
+    evaluate("document.querySelector('#table thead tr:last-child th:last-child button').click()");
+    const std::vector<std::optional<double>> balanced = balanced_scores(data).rows;
+    EXPECT_EQ(
+        evaluate(values)[0],
+        data.rows[static_cast<size_t>(std::ranges::max_element(balanced) - balanced.begin())].flag);
     evaluate(
         "document.getElementById('filter').value = '\"7,9';"
         "document.getElementById('filter').dispatchEvent(new Event('input'))");
