@@ -170,6 +170,34 @@ TEST_F(ScanCommand, ResumedAfterKillsGivesTheSameFile) {
     }
 }
 
+TEST_F(ScanCommand, KeepsItsJournalApartFromItsResults) {
+    const auto refusal = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments = scan(dir_.file("scan.jsonl"));
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const ToolRun run = run_pleat(arguments);
+        EXPECT_EQ(run.status, 1);
+        return run.err;
+    };
+    EXPECT_THAT(refusal({"--profile", dir_.file("scan.jsonl")}), HasSubstr("is where -o goes"));
+    EXPECT_THAT(refusal({"--report", dir_.file("x"), "--report-json", dir_.file("x")}),
+                HasSubstr("is where --report goes"));
+    const std::string notes = dir_.file_with("notes.txt", "mine");
+    EXPECT_THAT(refusal({"--report", notes}), HasSubstr("holds something else"));
+    EXPECT_EQ(read_bytes(notes), "mine");
+    EXPECT_THAT(refusal({"--import", notes}), HasSubstr("scans nothing"));
+}
+
+TEST_F(ScanCommand, WritesTheIdentityPlanWhereNoBlockIsBetter) {
+    // Nothing is more like the identity plan than itself.
+    const std::string profile = dir_.file("best.json");
+    const ToolRun run =
+        run_pleat({"scan", model, "--text", text, "-c", "32", "--chunks", "4", "--max-block", "1",
+                   "--measures", "kl", "--profile", profile, "-t", "1", "-q"});
+    ASSERT_EQ(run.status, 0) << run.err;
+    EXPECT_THAT(run.out, HasSubstr("no block is better than the identity plan in kl"));
+    EXPECT_EQ(json::parse(read_bytes(profile))["plan"], "layers:0..15");
+}
+
 TEST_F(ScanCommand, RefusesAJournalOfOtherSettings) {
     const std::string journal = dir_.file("scan.jsonl");
     ASSERT_EQ(run_pleat(scan(journal)).status, 0);

@@ -129,7 +129,6 @@ struct CalibrateCommand {
                       split_workload(r.workload, trial.validation(), trial.seed()),
                       journal ? &*journal : nullptr);
         if (!measure(r, trials, sweep)) end_interrupted(journal);
-        trials.finish();
         fill_profile(r, trials, fingerprint);
         if (!trial.profile().empty()) write_profile(trial.profile(), r.profile);
         if (json) {

@@ -18,25 +18,29 @@ void on_interrupt(int) {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard(Context& context) { install(&context); }
+InterruptGuard::InterruptGuard(Context& context) : InterruptGuard(&context, {SIGINT}) {}
 
-InterruptGuard::InterruptGuard() { install(nullptr); }
+InterruptGuard::InterruptGuard() : InterruptGuard(nullptr, {SIGINT, SIGTERM, SIGHUP}) {}
 
-void InterruptGuard::install(Context* context) {
+InterruptGuard::InterruptGuard(Context* context, std::initializer_list<int> signals) {
     assert(running.load() == nullptr);
     interrupt_seen.store(false);
     running.store(context);
-    sigaction(SIGINT, nullptr, &before_);
-    if (before_.sa_handler == SIG_IGN) return;
     struct sigaction action {};
     action.sa_handler = on_interrupt;
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, nullptr);
+    for (const int signal : signals) {
+        Replaced it{.signal = signal};
+        sigaction(signal, nullptr, &it.before);
+        if (it.before.sa_handler == SIG_IGN) continue;
+        sigaction(signal, &action, nullptr);
+        replaced_.push_back(it);
+    }
 }
 
 InterruptGuard::~InterruptGuard() {
-    sigaction(SIGINT, &before_, nullptr);
+    for (const Replaced& it : replaced_) sigaction(it.signal, &it.before, nullptr);
     running.store(nullptr);
 }
 

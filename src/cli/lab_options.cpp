@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "base/error.h"
 #include "cli/numbers.h"
@@ -36,6 +37,22 @@ void refuse_twice(const std::vector<std::string>& paths, std::string_view flag) 
             if (same) fail("{} {}: the same file is given as {}", flag, paths[i], paths[j]);
         }
     }
+}
+
+/// h:mm:ss, when a fraction of the work took so many seconds.
+std::string time_left(double fraction, double seconds) {
+    const double left = fraction > 0.0 ? seconds * (1.0 - fraction) / fraction : 0.0;
+    const auto whole = static_cast<int64_t>(left);
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+/// All that a probe asks and expects.
+std::string question_of(const Probe& probe) {
+    std::string text = probe.kind + '\0' + probe.prompt + '\0' + probe.answer;
+    for (const ChatMessage& message : probe.messages) {
+        text += '\0' + message.role + '\0' + message.content;
+    }
+    return text;
 }
 
 }  // namespace
@@ -105,12 +122,15 @@ void ScoringOptions::add(CLI::App& app) {
     app.add_option("--memory", memory_, "Memory for what plans share, as 512M or 2G")
         ->capture_default_str()
         ->group(group);
-    app.add_flag("--generate", generate_,
-                 "Let the plans write the answers to probes, instead of asking whether the right "
-                 "ones are the likeliest; RYS probes need it")
-        ->group(group);
+    CLI::Option* const generate =
+        app.add_flag(
+               "--generate", generate_,
+               "Let the plans write the answers to probes, instead of asking whether the right "
+               "ones are the likeliest; RYS probes need it")
+            ->group(group);
     app.add_option("--min-parse", min_parse_,
                    "With --generate: refuse when fewer of the identity plan's answers can be read")
+        ->needs(generate)
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str()
         ->group(group);
@@ -127,7 +147,7 @@ void ScoringOptions::add_measures(CLI::App& app) {
 }
 
 Workload ScoringOptions::workload(const Tokenizer& tokenizer) const {
-    if (texts_.empty() && probes_.empty()) {
+    if (!given()) {
         fail("nothing to score on: name a text with --text or a probe file with --probes");
     }
     if (generate_ && probes_.empty()) fail("--generate needs probes to answer: --probes FILE");
@@ -156,6 +176,7 @@ void ScoringOptions::add_texts(Workload& workload, const Tokenizer& tokenizer) c
     refuse_twice(texts_, "--text");
     for (const std::string& path : texts_) {
         std::string text = read_text_file(path, "the text");
+        if (text.starts_with("GGUF")) fail("--text {}: is a model file, not a text", path);
         // Stock's tools leave out one newline at the end of a file.
         if (text.ends_with('\n')) text.pop_back();
         const auto same_name = [&](const std::string& p) { return name_of(p) == name_of(path); };
@@ -169,8 +190,16 @@ void ScoringOptions::add_texts(Workload& workload, const Tokenizer& tokenizer) c
 std::vector<Probe> ScoringOptions::read_probes() const {
     refuse_twice(probes_, "--probes");
     std::vector<Probe> all;
+    std::map<std::string, std::string> file_of;  // by what is asked
     for (const std::string& path : probes_) {
-        for (Probe& probe : read_probe_file(path)) all.push_back(std::move(probe));
+        for (Probe& probe : read_probe_file(path)) {
+            const auto [before, is_new] = file_of.emplace(question_of(probe), path);
+            if (!is_new && before->second != path) {
+                fail("--probes {}: its probe {} is in {}, too, and would count twice", path,
+                     probe.id, before->second);
+            }
+            all.push_back(std::move(probe));
+        }
     }
     return all;
 }
@@ -193,7 +222,8 @@ std::vector<DataSource> ScoringOptions::sources(const Workload& workload) const 
 
 ProgressLine::ProgressLine(std::string title, bool quiet)
     : title_(std::move(title)),
-      shows_(!quiet && ::isatty(STDERR_FILENO) != 0),
+      quiet_(quiet),
+      terminal_(::isatty(STDERR_FILENO) != 0),
       start_(seconds_now()) {}
 
 ProgressLine::~ProgressLine() {
@@ -201,15 +231,21 @@ ProgressLine::~ProgressLine() {
 }
 
 void ProgressLine::show(double fraction) {
-    if (!shows_) return;
+    if (quiet_) return;
     const double now = seconds_now();
+    if (!terminal_) {
+        // A log gets a line now and then.
+        if (now - std::max(last_, start_) < 60.0) return;
+        last_ = now;
+        fmt::print(stderr, "{} {:.1f} %, {} left\n", title_, fraction * 100.0,
+                   time_left(fraction, now - start_));
+        return;
+    }
     if (now - last_ < 0.2 || now - start_ < 0.5) return;
     last_ = now;
     shown_ = true;
-    const double left = fraction > 0.0 ? (now - start_) * (1.0 - fraction) / fraction : 0.0;
-    const auto whole = static_cast<int64_t>(left);
-    fmt::print(stderr, "\r{:<30} {:5.1f} %  {}:{:02}:{:02} left ", title_, fraction * 100.0,
-               whole / 3600, whole / 60 % 60, whole % 60);
+    fmt::print(stderr, "\r{:<30} {:5.1f} %  {} left ", title_, fraction * 100.0,
+               time_left(fraction, now - start_));
     std::fflush(stderr);
 }
 

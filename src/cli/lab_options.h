@@ -28,6 +28,8 @@ class ScoringOptions {
     void check_answers(const Scorer& scorer, const LayerPlan& identity,
                        const Workload& workload) const;
     bool generate() const { return generate_; }
+    /// Is there a text or probes?
+    bool given() const { return !texts_.empty() || !probes_.empty(); }
     SweepSettings sweep_settings(const ContextSettings& context) const;
     /// Every file with its hash.
     std::vector<DataSource> sources(const Workload& workload) const;
@@ -63,8 +65,8 @@ void check_result_file(const std::string& path, std::string_view flag,
 /// "512M", "2G", "100000": bytes. Throws Error that names the flag.
 uint64_t parse_bytes(const std::string& text, std::string_view flag);
 
-/// Progress of a long run on stderr, with the time left; nothing when quiet or when stderr is no
-/// terminal. Its call returns false once Ctrl-C was pressed.
+/// Progress of a long run on stderr, with the time left: a line that is written over on a terminal,
+/// one line a minute elsewhere, nothing when quiet.
 class ProgressLine {
   public:
     ProgressLine(std::string title, bool quiet);
@@ -75,7 +77,8 @@ class ProgressLine {
 
   private:
     std::string title_;
-    bool shows_;
+    bool quiet_;
+    bool terminal_;
     bool shown_ = false;
     double start_;
     double last_ = 0.0;

@@ -106,9 +106,8 @@ struct ScanCommand {
             fmt::print(stderr, "warning: {}\n", warning);
         }
         const std::vector<std::string> inputs = scoring.inputs(model.model());
-        trial.check_files(inputs);
-        check_result_file(report_path, "--report", inputs);
-        check_result_file(json_path, "--report-json", inputs);
+        check_files(inputs);
+        trial.warn_without_journal(context.quiet());
         load_backends_from_environment();
         const auto opened = open_model(model.model(), context.model_options());
         const ModelShape& shape = opened->shape();
@@ -145,7 +144,6 @@ struct ScanCommand {
             [&](const std::string& stage, double fraction) { return line.show(stage, fraction); });
         if (!result.complete) end_interrupted(journal);
         line.end();
-        trials.finish();
 
         ReportData data = scan.report(result, settings.cache);
         data.title = "Scan of repeated blocks";
@@ -178,25 +176,38 @@ struct ScanCommand {
         }
     }
 
+    /// Of the best block, or of the identity plan where no block is better.
     void save_profile(const ReportData& data, const ScanResult& result, const Trials& trials,
                       const Fingerprint& fingerprint, const Workload& workload,
                       const ContextSettings& settings) const {
         const ReportRow& best = data.rows.front();
-        Profile profile{.plan = "layers:" + best.canonical, .model = fingerprint};
+        const ReportMeasure& ranked = data.measures[result.rank_measure];
+        const auto& difference = best.scores[result.rank_measure].difference;
+        const bool gains =
+            difference &&
+            (ranked.measure.higher_is_better ? difference->value > 0.0 : difference->value < 0.0);
         const PlanItems& seen = *trials.find(result.plans.front().plan, TrialPart::selection);
+        Profile profile{.plan = "layers:" + (gains ? best.canonical : trials.identity()),
+                        .model = fingerprint};
         for (size_t m = 0; m < data.measures.size(); ++m) {
-            const ReportScore& s = best.scores[m];
-            profile.measures.push_back({.measure = data.measures[m].measure,
-                                        .data = "",
-                                        .n_selection = seen[m].size(),
-                                        .n_validation = data.measures[m].n_validation,
-                                        .selection = s.selection,
-                                        .validation = s.validation,
-                                        .identity_selection = data.measures[m].identity.selection,
-                                        .identity_validation = data.measures[m].identity.validation,
-                                        .selection_difference = s.difference,
-                                        .validation_difference = s.validation_difference,
-                                        .survives = s.survives});
+            const ReportMeasure& measure = data.measures[m];
+            ProfileMeasure it{.measure = measure.measure,
+                              .data = "",
+                              .n_selection = gains ? seen[m].size() : measure.n_selection,
+                              .n_validation = measure.n_validation,
+                              .selection = measure.identity.selection,
+                              .validation = measure.identity.validation,
+                              .identity_selection = measure.identity.selection,
+                              .identity_validation = measure.identity.validation};
+            if (gains) {
+                const ReportScore& s = best.scores[m];
+                it.selection = s.selection;
+                it.validation = s.validation;
+                it.selection_difference = s.difference;
+                it.validation_difference = s.validation_difference;
+                it.survives = s.survives;
+            }
+            profile.measures.push_back(std::move(it));
         }
         profile.data = scoring.sources(workload);
         profile.n_plans_tried = result.plans.size();
@@ -204,15 +215,33 @@ struct ScanCommand {
         profile.provenance = provenance_here(command_line(*app), settings.n_threads_batch);
         profile.notes = data.notes;
         write_profile(trial.profile(), profile);
+        if (!gains) {
+            fmt::print(
+                "\nno block is better than the identity plan in {}: {} holds the identity "
+                "plan\n",
+                ranked.measure.name, trial.profile());
+            return;
+        }
         const bool survives = std::ranges::any_of(
             best.scores, [](const ReportScore& s) { return s.survives.value_or(false); });
         fmt::print("\nprofile of {} in {}{}\n", best.flag, trial.profile(),
                    survives ? "" : "; it did not survive the check: its gain may be luck");
     }
 
+    void check_files(const std::vector<std::string>& inputs) const {
+        ResultFiles files(inputs);
+        trial.check_files(files);
+        files.add(report_path, "--report", report_page_mark);
+        files.add(json_path, "--report-json", report_mark);
+    }
+
     void import() const {
-        check_result_file(report_path, "--report", imports);
-        check_result_file(json_path, "--report-json", imports);
+        if (scoring.given() || trial.keeps_results()) {
+            fail(
+                "--import shows results that are there and scans nothing: leave out --text, "
+                "--probes, -o and --profile; a new scan's --report-json can be imported, too");
+        }
+        check_files(imports);
         std::optional<int32_t> n_layer;
         if (model.given()) n_layer = open_model(model.model())->shape().n_layer;
         ReportData data = import_results(imports, n_layer);
@@ -223,6 +252,7 @@ struct ScanCommand {
         }
         if (!report_path.empty()) write_text(report_path, report_html(data));
         if (!json_path.empty()) write_text(json_path, report_json(data));
+        for (const std::string& note : data.notes) fmt::print("{}\n", note);
         fmt::print("{} plans of {} file{}\n", data.rows.size(), imports.size(),
                    imports.size() == 1 ? "" : "s");
     }

@@ -93,7 +93,6 @@ struct SearchCommand {
         scoring.check_answers(scorer, identity, workload);
         const auto result = measured(trials, identity, shape, settings, measure, guarded);
         if (!result) end_interrupted(journal);
-        trials.finish();
         ReportData data = search_report(*result, trials, identity, measure);
         data.title = "Search of repeats and drops";
         data.model = fmt::format("{}, {}, {} layers",

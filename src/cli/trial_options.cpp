@@ -43,8 +43,23 @@ void TrialOptions::add(CLI::App& app, const std::string& group, const std::strin
 }
 
 void TrialOptions::check_files(const std::vector<std::string>& inputs) const {
-    check_result_file(profile_, "--profile", inputs);
-    check_result_file(journal_, journal_flag_, inputs);
+    ResultFiles files(inputs);
+    check_files(files);
+}
+
+void TrialOptions::check_files(ResultFiles& files) const {
+    files.add(journal_path(), journal_.empty() ? "the journal" : journal_flag_, "");
+    files.add(profile_, "--profile", profile_mark);
+}
+
+void TrialOptions::warn_without_journal(bool quiet) const {
+    if (quiet || keeps_results()) return;
+    fmt::print(stderr, "warning: without {} a run that is broken off begins anew\n", journal_flag_);
+}
+
+std::string TrialOptions::journal_path() const {
+    if (!journal_.empty() || profile_.empty()) return journal_;
+    return std::filesystem::path(profile_).replace_extension(".journal.jsonl").string();
 }
 
 TrialOptions::Settings TrialOptions::settings(const ScoringOptions& scoring,
@@ -64,10 +79,7 @@ TrialOptions::Settings TrialOptions::settings(const ScoringOptions& scoring,
 }
 
 std::optional<Journal> TrialOptions::open_journal(JournalHeader header) const {
-    std::string path = journal_;
-    if (path.empty() && !profile_.empty()) {
-        path = std::filesystem::path(profile_).replace_extension(".journal.jsonl").string();
-    }
+    const std::string path = journal_path();
     if (path.empty()) return std::nullopt;
     return Journal::open(path, header);
 }

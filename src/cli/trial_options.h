@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/lab_options.h"
+#include "cli/result_files.h"
 #include "engine/context.h"
 #include "lab/journal.h"
 #include "lab/profile.h"
@@ -24,8 +25,13 @@ class TrialOptions {
     void add(CLI::App& app, const std::string& group,
              const std::string& journal_flags = "--journal");
 
-    /// Throws Error where a result would go over one of the inputs, or cannot be written.
+    /// Throws Error where the profile or the journal cannot be written or would go over something.
+    void check_files(ResultFiles& files) const;
     void check_files(const std::vector<std::string>& inputs) const;
+    /// Do results go anywhere but to the terminal?
+    bool keeps_results() const { return !journal_path().empty(); }
+    /// Warns that a run that is broken off has to begin anew, where there is no journal.
+    void warn_without_journal(bool quiet) const;
 
     double validation() const { return validation_; }
     uint64_t seed() const { return seed_; }
@@ -35,10 +41,13 @@ class TrialOptions {
     /// no part, so that another search may go on from the same journal.
     Settings settings(const ScoringOptions& scoring, const ContextOptions& context,
                       const CacheSettings& cache) const;
-    /// Beside the profile unless a flag says where; none without both.
+    /// None without --profile and a flag for it.
     std::optional<Journal> open_journal(JournalHeader header) const;
 
   private:
+    /// Beside the profile unless a flag says where; empty without both.
+    std::string journal_path() const;
+
     double validation_ = 0.5;
     uint64_t seed_ = 1;
     std::string profile_;

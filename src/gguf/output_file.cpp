@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/links.h"
 
 namespace pleat::gguf {
 namespace {
@@ -28,7 +29,7 @@ std::string temporary_name() {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+OutputFile::OutputFile(const std::string& path) : path_(link_target(path)) {
     const std::filesystem::path directory = std::filesystem::path(path_).parent_path();
     do {
         temporary_ = (directory / temporary_name()).string();

@@ -9,11 +9,12 @@
 namespace pleat::gguf {
 
 /// A file that appears under its name only when it is complete: it is written beside it under a
-/// temporary name, which is removed again unless commit() was reached. What goes wrong throws Error
+/// temporary name, which is removed again unless commit() was reached. A symbolic link stays: the
+/// file that it stands for is written. What goes wrong throws Error
 /// "<path>: cannot write: <reason>".
 class OutputFile {
   public:
-    explicit OutputFile(std::string path);
+    explicit OutputFile(const std::string& path);
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;

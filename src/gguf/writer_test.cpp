@@ -92,6 +92,17 @@ TEST(Writer, KeepsEveryValueWithItsType) {
     EXPECT_EQ(file.metadata(), one_of_each());
 }
 
+TEST(Writer, WritesToWhatALinkStandsFor) {
+    const TempDir dir;
+    std::filesystem::create_directory(dir.file("disk"));
+    std::filesystem::create_symlink(dir.file("disk/a.gguf"), dir.file("link"));
+    for (int round = 0; round < 2; ++round) {  // a link to no file yet, then to one
+        write(dir.file("link"), one_of_each(), {});
+        EXPECT_TRUE(std::filesystem::is_symlink(dir.file("link")));
+        EXPECT_EQ(File::open(dir.file("disk/a.gguf")).metadata(), one_of_each());
+    }
+}
+
 TEST(Writer, KeepsTensorsInOrderWithTheirBytes) {
     const TempDir dir;
     write(dir.file("a.gguf"), {},

@@ -174,32 +174,20 @@ void sync_directory(const std::string& path) {
     ::close(fd);
 }
 
-/// Opens the file, made if need be, and locks it. finish() renames another file over it: who waited
-/// for the old one must look again.
+/// Opens the file, made if need be, and locks it.
 int open_locked(const std::string& path) {
-    while (true) {
-        const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-        if (file < 0) fail_errno(path, "cannot open");
-        struct stat opened {};
-        struct stat named {};
-        if (::fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) {
-            ::close(file);
-            fail("{}: not a regular file", path);
-        }
-        if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-            const int error = errno;
-            ::close(file);
-            if (error == EWOULDBLOCK) {
-                fail("{}: another process is writing it; wait for it or name another file", path);
-            }
-            fail("{}: cannot lock: {}", path, std::strerror(error));
-        }
-        if (::stat(path.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
-            named.st_dev == opened.st_dev) {
-            return file;
-        }
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (file < 0) fail_errno(path, "cannot open");
+    struct stat opened {};
+    if (::fstat(file, &opened) != 0 || !S_ISREG(opened.st_mode)) {
         ::close(file);
+        fail("{}: not a regular file", path);
     }
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+    const int error = errno;
+    ::close(file);
+    if (error != EWOULDBLOCK) fail("{}: cannot lock: {}", path, std::strerror(error));
+    fail("{}: another process is writing it; wait for it or name another file", path);
 }
 
 }  // namespace
@@ -218,14 +206,12 @@ Journal::~Journal() {
 
 Journal::Journal(Journal&& other) noexcept
     : path_(std::move(other.path_)),
-      header_line_(std::move(other.header_line_)),
       file_(std::exchange(other.file_, -1)),
       records_(std::move(other.records_)),
       index_(std::move(other.index_)) {}
 
 Journal& Journal::operator=(Journal&& other) noexcept {
     path_ = std::move(other.path_);
-    header_line_ = std::move(other.header_line_);
     std::swap(file_, other.file_);
     records_ = std::move(other.records_);
     index_ = std::move(other.index_);
@@ -250,7 +236,6 @@ void Journal::read(const std::string& expected_header) {
                 fail("{}: not a journal of Pleat; name another file", path_);
             }
             check_header(found, json::parse(expected_header), path_);
-            header_line_ = std::string(line) + "\n";
             continue;
         }
         try {
@@ -271,8 +256,7 @@ void Journal::read(const std::string& expected_header) {
         fail_errno(path_, "cannot cut off the last line");
     }
     if (end > 0) return;
-    header_line_ = expected_header;
-    write_all(file_, header_line_, path_);
+    write_all(file_, expected_header, path_);
     sync_directory(path_);
 }
 
@@ -296,35 +280,6 @@ void Journal::append(const JournalRecord& record) {
     }
     index_.emplace(record.key, records_.size());
     records_.push_back(record);
-}
-
-void Journal::finish(const std::vector<JournalKey>& order) {
-    std::vector<size_t> wanted;
-    std::set<size_t> named;
-    for (const JournalKey& key : order) {
-        const auto found = index_.find(key);
-        if (found == index_.end() || !named.insert(found->second).second) continue;
-        wanted.push_back(found->second);
-    }
-    for (const auto& [key, i] : index_) {
-        if (!named.contains(i)) wanted.push_back(i);
-    }
-    if (std::ranges::is_sorted(wanted)) return;
-
-    gguf::OutputFile out(path_);
-    const auto write = [&](const std::string& line) { out.write(std::as_bytes(std::span(line))); };
-    std::vector<JournalRecord> sorted;
-    write(header_line_);
-    for (const size_t i : wanted) {
-        write(record_line(records_[i]));
-        sorted.push_back(std::move(records_[i]));
-    }
-    records_ = std::move(sorted);
-    for (size_t i = 0; i < records_.size(); ++i) index_[records_[i].key] = i;
-    out.commit();
-    const int old = std::exchange(file_, -1);
-    ::close(old);
-    file_ = open_locked(path_);
 }
 
 }  // namespace pleat

@@ -56,24 +56,17 @@ class Journal {
     const std::string& path() const { return path_; }
     /// In the order of the file.
     const std::vector<JournalRecord>& records() const { return records_; }
-    /// Null when there is no such result yet. Valid until the next append or finish.
+    /// Null when there is no such result yet. Valid until the next append.
     const JournalRecord* find(const JournalKey& key) const;
 
     /// Throws Error when the key is there already, or the disk refuses.
     void append(const JournalRecord& record);
-
-    /// Puts the records into this order, those that it does not name behind in the order of their
-    /// keys: the file then depends on what was measured and not on who finished first, was killed
-    /// or resumed. Atomic: a kill leaves the old order or the new one. Writes nothing when the
-    /// order is right already.
-    void finish(const std::vector<JournalKey>& order);
 
   private:
     Journal() = default;
     void read(const std::string& expected_header);
 
     std::string path_;
-    std::string header_line_;
     int file_ = -1;  ///< locked
     std::vector<JournalRecord> records_;
     std::map<JournalKey, size_t> index_;

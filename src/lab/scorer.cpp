@@ -237,8 +237,14 @@ bool Scorer::score_answered(Found& found, const Progress& progress) const {
     for (size_t p = 0; p < found.plans.size(); ++p) {
         for (size_t i = 0; i < probes.size(); ++i) {
             const ProbeResult& r = answers.by_plan[p][i];
-            found.scores[p][found.answered[i]] = {one(r.score), truth(r.exact), truth(r.parsed),
-                                                  truth(r.length_ok), truth(r.cut)};
+            SequenceScores& scores = found.scores[p][found.answered[i]];
+            if (probes[i].eq) {
+                scores = {one(r.score), one(r.eq), one(r.confidence), truth(r.parsed),
+                          truth(r.cut)};
+            } else {
+                scores = {one(r.score), truth(r.exact), truth(r.parsed), truth(r.length_ok),
+                          truth(r.cut)};
+            }
         }
     }
     return true;

@@ -18,10 +18,10 @@ const char* name_of(TrialPart part) {
     return part == TrialPart::selection ? "selection" : "validation";
 }
 
-/// A piece has about so many sequences at least, since what runs together is quicker.
-constexpr size_t least_piece = 4;
-/// Of what lies between two steps.
-constexpr size_t most_pieces = 8;
+/// What a kill can lose of every plan. Less at a time would be slower.
+constexpr size_t piece_tokens = 512;
+/// A question's prompt and answer, which are not tokens yet.
+constexpr size_t question_tokens = 64;
 
 void append(ItemScores& to, const ItemScores& from) {
     to.sum.insert(to.sum.end(), from.sum.begin(), from.sum.end());
@@ -64,20 +64,19 @@ uint64_t hash_of(std::string_view id, uint64_t seed) {
     return hash;
 }
 
-/// Where pieces end: at every step, and evenly between them.
-std::vector<size_t> piece_ends(std::span<const size_t> steps, size_t n) {
+/// Where pieces end: at every step, and whenever there are tokens enough.
+std::vector<size_t> piece_ends(std::span<const size_t> steps, const Workload& workload,
+                               std::span<const size_t> sequences) {
     std::vector<size_t> ends;
-    size_t begin = 0;
-    const auto cut = [&](size_t end) {
-        if (end <= begin) return;
-        const size_t n_pieces = std::clamp<size_t>((end - begin) / least_piece, 1, most_pieces);
-        for (size_t k = 1; k <= n_pieces; ++k) {
-            ends.push_back(begin + k * (end - begin) / n_pieces);
-        }
-        begin = end;
-    };
-    for (const size_t step : steps) cut(std::min(step, n));
-    cut(n);
+    size_t n_tokens = 0;
+    for (size_t i = 0; i < sequences.size(); ++i) {
+        const ScoredSequence& sequence = workload.sequences()[sequences[i]];
+        n_tokens += sequence.question ? question_tokens : sequence.item.tokens.size();
+        const bool at_step = std::ranges::find(steps, i + 1) != steps.end();
+        if (n_tokens < piece_tokens && !at_step && i + 1 < sequences.size()) continue;
+        ends.push_back(i + 1);
+        n_tokens = 0;
+    }
     return ends;
 }
 
@@ -140,8 +139,8 @@ Trials::Trials(const Scorer& scorer, const Workload& workload, Split split, Jour
       journal_(journal),
       measures_(workload.measures()) {
     if (split_.selection.empty()) fail("no items to choose plans by");
-    piece_ends_[TrialPart::selection] = piece_ends(steps, split_.selection.size());
-    piece_ends_[TrialPart::validation] = piece_ends({}, split_.validation.size());
+    piece_ends_[TrialPart::selection] = piece_ends(steps, workload, split_.selection);
+    piece_ends_[TrialPart::validation] = piece_ends({}, workload, split_.validation);
 }
 
 const std::vector<size_t>& Trials::sequences(TrialPart part) const {
@@ -230,7 +229,6 @@ bool Trials::score_piece(const std::vector<LayerPlan>& plans, TrialPart part, si
                          const Scorer::Progress& progress) {
     const std::string name = piece_name(part, piece);
     const auto add = [&](const std::string& plan, const PlanItems& items) {
-        piece_order_.push_back({.plan = plan, .rung = name});
         Known& known = known_[{plan, part}];
         known.items.resize(measures_.size());
         for (size_t m = 0; m < items.size(); ++m) append(known.items[m], items[m]);
@@ -376,10 +374,6 @@ std::vector<ProfileMeasure> Trials::profile_measures(const LayerPlan& plan, doub
         list.push_back(std::move(it));
     }
     return list;
-}
-
-void Trials::finish() {
-    if (journal_ != nullptr) journal_->finish(piece_order_);
 }
 
 }  // namespace pleat

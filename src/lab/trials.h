@@ -54,6 +54,8 @@ class Trials {
     void give(const LayerPlan& plan, std::vector<PlanItems> by_sequence);
 
     const std::vector<Measure>& measures() const { return measures_; }
+    /// The first plan that was asked for, as canonical text.
+    const std::string& identity() const { return identity_; }
     bool has_validation() const { return !split_.validation.empty(); }
     size_t n_sequences(TrialPart part) const { return sequences(part).size(); }
 
@@ -87,9 +89,6 @@ class Trials {
                                                size_t measure,
                                                const BootstrapOptions& options = {}) const;
 
-    /// Puts the journal into the order in which plans were asked for.
-    void finish();
-
   private:
     /// What is known of a plan on a part: the items of the first pieces.
     struct Known {
@@ -121,8 +120,7 @@ class Trials {
     std::map<TrialPart, std::vector<size_t>> piece_ends_;       ///< in sequences of the part
     std::map<std::pair<std::string, TrialPart>, Known> known_;  ///< by canonical plan
     std::vector<std::string> tried_;                            ///< on the selection part
-    std::vector<JournalKey> piece_order_;
-    std::map<std::string, std::vector<PlanItems>> given_;  ///< by plan, then sequence
+    std::map<std::string, std::vector<PlanItems>> given_;       ///< by plan, then sequence
 };
 
 }  // namespace pleat

@@ -100,8 +100,9 @@ void Workload::add_probes(std::span<const Probe> probes, const Tokenizer& tokeni
 void Workload::add_questions(std::span<const Probe> probes, const Tokenizer& tokenizer) {
     tokenizer_ = &tokenizer;
     for (const Probe& probe : probes) {
+        const Form form = probe.eq ? Form::answered_eq : Form::answered;
         sequences_.push_back(
-            {.id = probe.id, .source = source(probe.kind, Form::answered), .question = probe});
+            {.id = probe.id, .source = source(probe.kind, form), .question = probe});
     }
 }
 
@@ -126,6 +127,12 @@ std::vector<Measure> Workload::measures_of(const Source& source) const {
                     {"exact:" + name, true},
                     {"parsed:" + name, true},
                     {"length_ok:" + name, true},
+                    {"cut:" + name, false}};
+        case Form::answered_eq:
+            return {{"probe:" + name, true},
+                    {"nearness:" + name, true},
+                    {"confidence:" + name, true},
+                    {"parsed:" + name, true},
                     {"cut:" + name, false}};
     }
     return {};

@@ -53,7 +53,8 @@ class Workload {
 
     /// Probes that plans answer in their own words. Measures of every kind: "probe:KIND" (the
     /// score, with partial credit where the kind gives it), "exact:KIND", "parsed:KIND",
-    /// "length_ok:KIND", "cut:KIND". The tokenizer is borrowed.
+    /// "length_ok:KIND", "cut:KIND"; of RYS's EQ probes "probe:KIND", "nearness:KIND",
+    /// "confidence:KIND", "parsed:KIND", "cut:KIND". The tokenizer is borrowed.
     void add_questions(std::span<const Probe> probes, const Tokenizer& tokenizer);
 
     const std::vector<ScoredSequence>& sequences() const { return sequences_; }
@@ -70,7 +71,6 @@ class Workload {
     /// What texts call the source: the name of a text, the kind of probes.
     const std::string& source_name(size_t source) const { return sources_[source].name; }
     bool is_text(size_t source) const { return sources_[source].form == Form::text; }
-    bool is_answered(size_t source) const { return sources_[source].form == Form::answered; }
     /// Of add_questions; null when there are no questions.
     const Tokenizer* tokenizer() const { return tokenizer_; }
     /// Items that the sequence adds to each measure of its source.
@@ -79,7 +79,7 @@ class Workload {
     size_t n_targets() const;
 
   private:
-    enum class Form : uint8_t { text, read, answered };
+    enum class Form : uint8_t { text, read, answered, answered_eq };
     struct Source {
         std::string name;
         Form form = Form::text;
