@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "chat/begun_answer.h"
 #include "chat/call_grammar.h"
 #include "chat/call_reader.h"
 #include "chat/described_tools.h"
@@ -37,6 +38,22 @@ ChatTemplate make_template(const Tokenizer& tokenizer, const std::string& text) 
 std::string_view trimmed(std::string_view text) {
     const size_t end = text.find_last_not_of(" \t\n\r");
     return end == std::string_view::npos ? std::string_view() : text.substr(0, end + 1);
+}
+
+Thinking thinking_at_end(std::string_view prompt, const ReasoningMarks& marks) {
+    if (marks.close.empty()) return Thinking::not_begun;
+    const std::string_view end = trimmed(prompt);
+    if (end.ends_with(marks.open)) return Thinking::open;
+    return end.ends_with(marks.close) ? Thinking::done : Thinking::not_begun;
+}
+
+template <typename Work>
+auto of_tools(Work work) {
+    try {
+        return work();
+    } catch (const Error& e) {
+        throw ToolsError(e.what());
+    }
 }
 
 }  // namespace
@@ -101,20 +118,29 @@ std::string_view ChatFormat::tool_form() const {
 }
 
 ChatPrompt ChatFormat::prepare(const ChatRequest& request) const {
+    if (!request.messages.is_array() || request.messages.empty()) {
+        fail("messages: must be a list of at least one");
+    }
     if (!request.template_arguments.is_object()) fail("chat_template_kwargs: must be an object");
     std::vector<Tool> tools;
-    if (request.tool_choice != ToolChoice::none) tools = read_tools(request.tools);
+    if (request.tool_choice != ToolChoice::none) {
+        tools = of_tools([&] { return read_tools(request.tools); });
+    }
     if (!tools.empty() && !request.grammar.empty()) {
         fail("a grammar or response_format cannot be combined with tools");
     }
+    nlohmann::ordered_json messages = request.messages;
+    std::optional<BegunAnswer> begun;
+    if (request.continue_answer) begun = take_begun_answer(messages);
     const bool described = tool_form_ == ToolForm::none;
     const TemplateInputs inputs{
-        .messages = template_messages(
-            described ? described_tools(request.messages, tools) : request.messages, needs_),
-        .tools = tools.empty() || described ? nlohmann::ordered_json() : request.tools,
+        .messages =
+            template_messages(described ? described_tools(messages, tools) : messages, needs_),
+        .tools =
+            tools.empty() || described ? nlohmann::ordered_json() : template_tools(request.tools),
         .tools_defined = needs_.tools_defined || (!tools.empty() && !described),
         .arguments = request.template_arguments,
-        .add_generation_prompt = request.add_generation_prompt};
+        .add_generation_prompt = request.add_generation_prompt || begun};
     ChatPrompt prompt{.text = template_->render(inputs), .stops = stops_};
     const bool separate = request.reasoning == ReasoningFormat::separate;
     if (separate) prompt.syntax.reasoning = reasoning_;
@@ -127,14 +153,16 @@ ChatPrompt ChatFormat::prepare(const ChatRequest& request) const {
     // Shown control tokens include the one that ends the turn.
     if (prompt.special) prompt.stops.insert(prompt.stops.end(), ends_.begin(), ends_.end());
 
-    const std::string_view end = trimmed(prompt.text);
-    const bool thinks = !reasoning_.close.empty() && request.add_generation_prompt;
-    const bool open = thinks && end.ends_with(reasoning_.open);
+    const bool thinks = !reasoning_.close.empty() && inputs.add_generation_prompt;
+    Thinking thinking = thinks ? thinking_at_end(prompt.text, reasoning_) : Thinking::not_begun;
+    if (begun) thinking = append_answer(prompt.text, *begun, reasoning_, thinking);
+    const bool open = thinking == Thinking::open;
     prompt.syntax.reasoning_open = separate && open;
-    prompt.constraint = constraint_of(request, tools);
+    prompt.constraint = tools.empty() ? GrammarConstraint{.text = request.grammar}
+                                      : of_tools([&] { return calls_of(request, tools); });
     // A prompt that closes the reasoning has done with it. Where nobody takes it out of the answer,
     // it comes only when the prompt itself begins it.
-    const bool may_reason = thinks && separate && !end.ends_with(reasoning_.close);
+    const bool may_reason = thinks && separate && thinking != Thinking::done;
     if (!prompt.constraint.text.empty() && (open || may_reason)) {
         const bool may_end =
             prompt.syntax.tools != ToolForm::none && request.tool_choice == ToolChoice::automatic;
@@ -143,9 +171,7 @@ ChatPrompt ChatFormat::prepare(const ChatRequest& request) const {
     return prompt;
 }
 
-GrammarConstraint ChatFormat::constraint_of(const ChatRequest& request,
-                                            std::vector<Tool> tools) const {
-    if (tools.empty()) return {.text = request.grammar};
+GrammarConstraint ChatFormat::calls_of(const ChatRequest& request, std::vector<Tool> tools) const {
     if (request.tool_choice == ToolChoice::named) {
         std::erase_if(tools, [&](const Tool& tool) { return tool.name != request.tool_name; });
         if (tools.empty()) fail("tool_choice: there is no tool named {}", request.tool_name);

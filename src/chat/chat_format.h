@@ -35,6 +35,8 @@ struct ChatRequest {
     /// Further variables of the template (chat_template_kwargs), such as enable_thinking.
     nlohmann::ordered_json template_arguments = nlohmann::ordered_json::object();
     bool add_generation_prompt = true;
+    /// A last message of the assistant's is its answer's beginning, which is gone on with.
+    bool continue_answer = true;
     ReasoningFormat reasoning = ReasoningFormat::separate;
     /// A constraint on the answer: GBNF; empty: none. Not together with tools that may be called.
     std::string grammar = {};
@@ -59,9 +61,10 @@ class ChatFormat {
     /// `template_text` is given and cannot be run.
     explicit ChatFormat(const Tokenizer& tokenizer, const std::string& template_text = {});
 
-    /// Throws Error, one line, when the messages are malformed or refused by the template, or a
-    /// schema of a tool is not supported. Reasoning may come before calls that must be made and
-    /// before a constrained answer. With tool_choice `none` the template sees no tools.
+    /// Throws Error, one line, when the messages are malformed or refused by the template, and
+    /// ToolsError when tools are malformed or a schema is not supported. Reasoning may come before
+    /// calls that must be made and before a constrained answer. With tool_choice `none` the
+    /// template sees no tools.
     ChatPrompt prepare(const ChatRequest& request) const;
 
     const std::string& template_text() const { return template_text_; }  ///< in use
@@ -75,7 +78,7 @@ class ChatFormat {
         return tool_form_ == ToolForm::none ? ToolForm::hermes : tool_form_;
     }
     void use(std::shared_ptr<const ChatTemplate> chat, std::string text);
-    GrammarConstraint constraint_of(const ChatRequest& request, std::vector<Tool> tools) const;
+    GrammarConstraint calls_of(const ChatRequest& request, std::vector<Tool> tools) const;
 
     std::string template_text_;
     std::vector<std::string> warnings_;

@@ -251,6 +251,98 @@ TEST(ChatFormat, LetsReasoningComeBeforeAConstrainedAnswer) {
     EXPECT_FALSE(takes(may, "<think>a</think>Hi <tool_call>b"));
 }
 
+std::string begun(const ChatFormat& format, std::string_view answer, Json arguments = {}) {
+    ChatRequest request = hello;
+    request.messages.push_back(Json::parse(answer));
+    if (!arguments.is_null()) request.template_arguments = std::move(arguments);
+    return format.prepare(request).text;
+}
+
+TEST(ChatFormat, GoesOnWithALastMessageOfTheAssistant) {
+    const ChatFormat plain(demo_tokenizer());
+    const std::string prompt = "<|user|>\nHi<|end|>\n<|assistant|>\n";
+    EXPECT_EQ(begun(plain, R"({"role": "assistant", "content": "The code "})"),
+              prompt + "The code ");
+    EXPECT_EQ(begun(plain, R"({"role": "assistant", "content": [{"type": "text", "text": "The"},
+                               {"type": "text", "text": " code"}], "tool_calls": []})"),
+              prompt + "The code");
+    // No such model thinks: there is no place for it.
+    EXPECT_EQ(begun(plain, R"({"role": "assistant", "content": "a", "reasoning_content": "b"})"),
+              prompt + "a");
+    EXPECT_EQ(begun(plain, R"({"role": "assistant", "content": null})"), prompt);
+    EXPECT_EQ(plain.prepare(request_of(R"([{"role": "assistant", "content": "a"}])")).text,
+              "<|assistant|>\na");
+
+    ChatRequest request = request_of(R"([{"role": "user", "content": "Hi"},
+                                         {"role": "assistant", "content": "a"}])");
+    request.add_generation_prompt = false;
+    EXPECT_EQ(plain.prepare(request).text, prompt + "a");
+    request.continue_answer = false;
+    EXPECT_EQ(plain.prepare(request).text, "<|user|>\nHi<|end|>\n<|assistant|>\na<|end|>\n");
+}
+
+TEST(ChatFormat, WritesReasoningBeforeAnAnswerThatGoesOn) {
+    const ChatFormat format = format_of(hermes_template);
+    const std::string plain = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n";
+    const std::string answer = R"({"role": "assistant", "content": "a"})";
+    const std::string both = R"({"role": "assistant", "content": "a", "reasoning_content": "b"})";
+    const std::string thought = R"({"role": "assistant", "content": "", "reasoning_content": "b"})";
+    const Json on{{"enable_thinking", true}};
+    const Json off{{"enable_thinking", false}};
+    EXPECT_EQ(begun(format, answer), plain + "a");
+    EXPECT_EQ(begun(format, both), plain + "<think>\nb\n</think>\n\na");
+    EXPECT_EQ(begun(format, thought), plain + "<think>\nb");
+    EXPECT_EQ(begun(format, answer, on), plain + "<think>\n\n</think>\n\na");
+    EXPECT_EQ(begun(format, both, on), plain + "<think>\nb\n</think>\n\na");
+    EXPECT_EQ(begun(format, thought, on), plain + "<think>\nb");
+    EXPECT_EQ(begun(format, R"({"role": "assistant", "content": "b</think>a"})", on),
+              plain + "<think>\nb</think>a");
+    EXPECT_EQ(begun(format, both, off), plain + "<think>\n\n</think>\n\na");
+
+    ChatRequest digits = hello;
+    digits.grammar = "root ::= [0-9]+";
+    digits.messages.push_back(Json::parse(answer));
+    digits.template_arguments = on;
+    EXPECT_TRUE(takes(format.prepare(digits), "12"));
+    EXPECT_FALSE(takes(format.prepare(digits), "<think>b</think>12"));
+    EXPECT_FALSE(format.prepare(digits).syntax.reasoning_open);
+    digits.messages.back() = Json::parse(thought);
+    EXPECT_TRUE(takes(format.prepare(digits), "c</think>12"));
+    EXPECT_TRUE(format.prepare(digits).syntax.reasoning_open);
+    const ChatAnswer rest = parse_answer(format.prepare(digits).syntax, 1, " c</think>\n\n12");
+    EXPECT_EQ(rest.reasoning + "|" + rest.content, "c|12");
+}
+
+TEST(ChatFormat, RefusesAnswersThatCannotGoOn) {
+    const ChatFormat format(demo_tokenizer());
+    EXPECT_EQ(message_of([&] {
+                  format.prepare(request_of(R"([{"role": "assistant", "content": "a"},
+                                                {"role": "assistant", "content": "b"}])"));
+              }),
+              "messages[1]: two assistant messages at the end cannot be continued");
+    EXPECT_EQ(message_of([&] {
+                  begun(format, R"({"role": "assistant", "content": "a", "tool_calls": [{}]})");
+              }),
+              "messages[1]: an assistant message with tool calls cannot be continued");
+}
+
+TEST(ChatFormat, GivesTheTemplateParametersOfEachTool) {
+    const ChatFormat format = format_of(
+        "{% if tools %}{% for t in tools %}{{ t.function.parameters.properties.items() | length }}"
+        "{{ t.function.parameters | tojson }}{% endfor %}{% endif %}" +
+        hermes_template);
+    const std::string empty = R"(0{"type": "object", "properties": {}})";
+    for (const std::string_view function :
+         {R"({"name": "f"})", R"({"name": "f", "parameters": null})",
+          R"({"name": "f", "parameters": {}})",
+          R"({"name": "f", "parameters": {"type": "object"}})"}) {
+        ChatRequest request = hello;
+        request.tools = Json::array({{{"type", "function"}, {"function", Json::parse(function)}}});
+        EXPECT_THAT(format.prepare(request).text, testing::StartsWith(empty + "<|im_start|>"))
+            << function;
+    }
+}
+
 TEST(ChatFormat, DescribesToolsToATemplateThatKnowsNone) {
     const ChatFormat format =
         format_of("{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{{ tools }}");
@@ -268,22 +360,23 @@ TEST(ChatFormat, DescribesToolsToATemplateThatKnowsNone) {
 
 TEST(ChatMessages, TakeTheRolesThatTheTemplateHas) {
     const ChatRequest request = request_of(R"([{"role": "developer", "content": "Be brief."},
-        {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}])");
+        {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"},
+        {"role": "user", "content": "?"}])");
     EXPECT_EQ(format_of("{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}")
                   .prepare(request)
                   .text,
-              "[system]Be brief.[user]Hi[assistant]Yo");
+              "[system]Be brief.[user]Hi[assistant]Yo[user]?");
     EXPECT_EQ(
         format_of("{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') "
                   "}}{% endif %}[{{ m.role }}]{{ m.content }}{% endfor %}")
             .prepare(request)
             .text,
-        "[user]Be brief.\n\nHi[assistant]Yo");
+        "[user]Be brief.\n\nHi[assistant]Yo[user]?");
     EXPECT_EQ(format_of("{% for m in messages %}[{{ 'dev' if m.role == 'developer' else m.role }}]"
                         "{{ m.content }}{% endfor %}")
                   .prepare(request)
                   .text,
-              "[dev]Be brief.[user]Hi[assistant]Yo");
+              "[dev]Be brief.[user]Hi[assistant]Yo[user]?");
 }
 
 TEST(ChatMessages, ArePartsWhereTheTemplateWantsParts) {
@@ -298,9 +391,10 @@ TEST(ChatMessages, HandReasoningToTheTemplate) {
     EXPECT_EQ(
         format_of("{% for m in messages %}{{ m.content }}{{ m.reasoning_content }}{% endfor %}")
             .prepare(request_of(R"([{"role": "user", "content": "Hi"},
-                      {"role": "assistant", "content": "a", "reasoning_content": "b"}])"))
+                      {"role": "assistant", "content": "a", "reasoning_content": "b"},
+                      {"role": "user", "content": "?"}])"))
             .text,
-        "Hiab");
+        "Hiab?");
 }
 
 TEST(ChatMessages, GiveAnswersOfToolsTheirName) {
@@ -327,7 +421,7 @@ TEST(ChatMessages, ThatAreMalformedAreRefusedByPlace) {
     EXPECT_EQ(refusal(R"([{"role": "user", "content": [{"type": "image_url"}]}])"),
               "messages[0].content[0]: only parts of type text are supported, not \"image_url\"");
     EXPECT_EQ(refusal(R"([{"role": "user", "content": "a"},
-                          {"role": "assistant", "tool_calls": [{}]}])"),
+                          {"role": "assistant", "tool_calls": [{}]}, {"role": "tool"}])"),
               "messages[1].tool_calls[0]: has no function");
     EXPECT_EQ(refusal(R"([{"role": "assistant", "content": "a", "reasoning_content": 1}])"),
               "messages[0].reasoning_content: must be a text");

@@ -10,31 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The text of a content in any of its forms; `where` names it in errors.
-std::string content_text(const Json& content, const std::string& where) {
-    if (content.is_null()) return {};
-    if (content.is_string()) return content.get<std::string>();
-    if (!content.is_array()) fail("{}: must be a text, null or a list of parts", where);
-    std::string text;
-    for (size_t i = 0; i < content.size(); ++i) {
-        const Json& part = content[i];
-        if (part.is_string()) {
-            text += part.get<std::string>();
-            continue;
-        }
-        const std::string at = fmt::format("{}[{}]", where, i);
-        if (!part.is_object()) fail("{}: must be an object", at);
-        const auto type = part.find("type");
-        if (type != part.end() && *type != "text") {
-            fail("{}: only parts of type text are supported, not {}", at, type->dump());
-        }
-        const auto value = part.find("text");
-        if (value == part.end() || !value->is_string()) fail("{}: has no text", at);
-        text += value->get<std::string>();
-    }
-    return text;
-}
-
 /// Valid JSON becomes what it says; any other text stays as it is.
 Json arguments(const Json& given, bool as_text) {
     if (as_text) return given.is_string() ? given : Json(given.dump());
@@ -136,9 +111,32 @@ class Normaliser {
 
 }  // namespace
 
+std::string content_text(const Json& content, const std::string& where) {
+    if (content.is_null()) return {};
+    if (content.is_string()) return content.get<std::string>();
+    if (!content.is_array()) fail("{}: must be a text, null or a list of parts", where);
+    std::string text;
+    for (size_t i = 0; i < content.size(); ++i) {
+        const Json& part = content[i];
+        if (part.is_string()) {
+            text += part.get<std::string>();
+            continue;
+        }
+        const std::string at = fmt::format("{}[{}]", where, i);
+        if (!part.is_object()) fail("{}: must be an object", at);
+        const auto type = part.find("type");
+        if (type != part.end() && *type != "text") {
+            fail("{}: only parts of type text are supported, not {}", at, type->dump());
+        }
+        const auto value = part.find("text");
+        if (value == part.end() || !value->is_string()) fail("{}: has no text", at);
+        text += value->get<std::string>();
+    }
+    return text;
+}
+
 nlohmann::ordered_json template_messages(const nlohmann::ordered_json& messages,
                                          const TemplateNeeds& needs) {
-    if (!messages.is_array() || messages.empty()) fail("messages: must be a list of at least one");
     Normaliser normaliser(needs);
     for (size_t i = 0; i < messages.size(); ++i) normaliser.add(messages[i], i);
     return normaliser.finish();

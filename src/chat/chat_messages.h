@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 namespace pleat {
 
@@ -13,6 +14,9 @@ struct TemplateNeeds {
     bool arguments_text = false;  ///< of tool calls as JSON text, not as an object
     bool tools_defined = true;    ///< without tools, the variable is None; else there is none
 };
+
+/// The text of a message's content in any of its forms; `where` names it in errors.
+std::string content_text(const nlohmann::ordered_json& content, const std::string& where);
 
 /// Messages of OpenAI's API as the template wants them. Throws Error that names the message when
 /// one is malformed or holds anything but text.

@@ -23,13 +23,18 @@ bool is_name(std::string_view text) {
     });
 }
 
-Json parameters_of(const Json& function, const std::string& where) {
-    Json schema = function.value("parameters", Json());
-    if (schema.is_null() || schema == Json::object()) {
-        schema = {{"type", "object"}, {"properties", Json::object()}};
-    }
-    if (!schema.is_object()) fail("{}.parameters: must be a JSON Schema", where);
+/// OpenAI lets a function without arguments have no schema, and a schema no more than its type.
+Json object_schema(Json schema) {
+    if (schema.is_null()) schema = Json::object();
     if (!schema.contains("type")) schema["type"] = "object";
+    if (!schema.contains("properties")) schema["properties"] = Json::object();
+    return schema;
+}
+
+Json parameters_of(const Json& function, const std::string& where) {
+    const Json given = function.value("parameters", Json());
+    if (!given.is_null() && !given.is_object()) fail("{}.parameters: must be a JSON Schema", where);
+    Json schema = object_schema(given);
     if (schema["type"] != "object") fail("{}.parameters: must be of type object", where);
     // What a tool does not name, it does not know.
     const bool combined = schema.contains("anyOf") || schema.contains("oneOf") ||
@@ -42,6 +47,15 @@ Json parameters_of(const Json& function, const std::string& where) {
 }
 
 }  // namespace
+
+Json template_tools(const Json& tools) {
+    Json result = tools;
+    for (Json& tool : result) {
+        Json& parameters = tool["function"]["parameters"];
+        parameters = object_schema(std::move(parameters));
+    }
+    return result;
+}
 
 std::vector<Tool> read_tools(const Json& tools) {
     if (!tools.is_array()) fail("tools: must be a list");

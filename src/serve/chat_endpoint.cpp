@@ -18,7 +18,7 @@ ChatPrompt prepare(const ApiState& state, const Fields& fields) {
     const ChatDefaults defaults{.reasoning = state.settings.reasoning,
                                 .template_arguments = state.settings.template_arguments};
     const ChatRequest request = chat_fields(fields, defaults, state.settings.limits);
-    return of_field("messages", [&] { return state.format.prepare(request); });
+    return chat_prompt(state.format, request);
 }
 
 /// What the conversation's form asks of the generation.

@@ -175,6 +175,17 @@ ChatRequest chat_fields(const Fields& fields, const ChatDefaults& defaults,
     return request;
 }
 
+ChatPrompt chat_prompt(const ChatFormat& format, const ChatRequest& request) {
+    return of_field("messages", [&] {
+        try {
+            return format.prepare(request);
+        } catch (const ToolsError& e) {
+            // Says itself which of them.
+            throw RequestError(400, e.what(), "tools");
+        }
+    });
+}
+
 int chat_logprobs_fields(const Fields& fields, const RequestLimits& limits) {
     const bool wanted = fields.boolean("logprobs", false);
     const auto top = fields.integer("top_logprobs", 0, limits.top_logprobs);

@@ -18,6 +18,9 @@ struct ChatDefaults {
 ChatRequest chat_fields(const Fields& fields, const ChatDefaults& defaults,
                         const RequestLimits& limits);
 
+/// What the model is given for it. Throws RequestError: of the messages or of the tools.
+ChatPrompt chat_prompt(const ChatFormat& format, const ChatRequest& request);
+
 /// logprobs (a boolean) and top_logprobs, as OpenAI's chat has them; -1: none are asked for.
 int chat_logprobs_fields(const Fields& fields, const RequestLimits& limits);
 

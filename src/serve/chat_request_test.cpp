@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "serve/request_error_for_test.h"
+#include "text/demo_model_for_test.h"
 
 namespace pleat {
 namespace {
@@ -150,6 +151,38 @@ TEST(ChatFields, NameWhatIsWrong) {
         SCOPED_TRACE(c.fields);
         EXPECT_EQ(refusal_of([&] { read(c.fields); }).param, c.param);
     }
+}
+
+TEST(ChatPrompt, NamesTheFieldAtFault) {
+    const ChatFormat format(test::demo_tokenizer());
+    const auto refusal = [&](const std::string& fields) {
+        return refusal_of([&] { chat_prompt(format, read(fields)); });
+    };
+    const auto function = [](const std::string& members) {
+        return R"({"type": "function", "function": {"name": )" + members + "}}";
+    };
+    const struct Case {
+        std::string tools;
+        std::string message;
+    } cases[] = {
+        {function(R"("f")") + ", " + function(R"("f")"),
+         "tools[1].function.name: \"f\" comes twice"},
+        {function(R"("a b")"), "tools[0].function.name: must be"},
+        {function(R"("f", "parameters": {"type": "array"})"),
+         "tools[0].function.parameters: must be of type object"},
+        {function(R"("f", "parameters": {"properties": {"a": {"not": {}}}})"),
+         "tools: parameters of f: "},
+    };
+    for (const Case& c : cases) {
+        const Refusal told = refusal("\"tools\": [" + c.tools + "]");
+        EXPECT_EQ(told.param, "tools") << c.tools;
+        EXPECT_THAT(told.message, testing::StartsWith(c.message)) << c.tools;
+    }
+    const Refusal twice = refusal_of([&] {
+        chat_prompt(format, read_all(R"({"messages": [{"role": "assistant", "content": "a"},
+                                                      {"role": "assistant", "content": "b"}]})"));
+    });
+    EXPECT_EQ(twice.param, "messages");
 }
 
 TEST(ChatLogprobs, AreABooleanAndANumber) {
