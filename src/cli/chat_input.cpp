@@ -13,9 +13,9 @@ const std::string next_prompt = ". ";
 
 using Read = std::function<LineEvent(const std::string&)>;
 
-ChatInput without_text(const LineEvent& event) {
-    return {.kind = event.kind == LineEvent::Kind::end ? ChatInput::Kind::end
-                                                       : ChatInput::Kind::interrupted};
+/// `begun`: lines came before it.
+ChatInput interruption(const LineEvent& event, bool begun) {
+    return {.kind = ChatInput::Kind::interrupted, .discarded = begun || !event.text.empty()};
 }
 
 /// `text` is what follows the opening """. A newline next to a mark is not part of the text.
@@ -23,7 +23,7 @@ ChatInput read_fenced(std::string text, const Read& read) {
     bool first = true;
     while (!text.ends_with(fence)) {
         const LineEvent event = read(next_prompt);
-        if (event.kind == LineEvent::Kind::interrupted) return without_text(event);
+        if (event.kind == LineEvent::Kind::interrupted) return interruption(event, true);
         if (event.kind == LineEvent::Kind::end) {
             fail("the input ends inside {}: close the text with {}", fence, fence);
         }
@@ -40,13 +40,14 @@ ChatInput read_fenced(std::string text, const Read& read) {
 
 ChatInput read_chat_input(const Read& read) {
     LineEvent event = read(first_prompt);
-    if (event.kind != LineEvent::Kind::line) return without_text(event);
+    if (event.kind == LineEvent::Kind::interrupted) return interruption(event, false);
+    if (event.kind == LineEvent::Kind::end) return {.kind = ChatInput::Kind::end};
     if (event.text.starts_with(fence)) return read_fenced(event.text.substr(fence.size()), read);
     std::string text = event.text;
     while (text.ends_with('\\')) {
         text.back() = '\n';
         event = read(next_prompt);
-        if (event.kind == LineEvent::Kind::interrupted) return without_text(event);
+        if (event.kind == LineEvent::Kind::interrupted) return interruption(event, true);
         if (event.kind == LineEvent::Kind::end) break;
         text += event.text;
     }

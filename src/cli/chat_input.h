@@ -11,7 +11,8 @@ namespace pleat::cli {
 struct ChatInput {
     enum class Kind { text, command, interrupted, end };
     Kind kind = Kind::text;
-    std::string text = {};  ///< of a command: with its slash
+    std::string text = {};   ///< of a command: with its slash
+    bool discarded = false;  ///< of an interruption: something was entered before it
 };
 
 /// Joins lines: one that ends with a backslash goes on in the next, and what stands between """

@@ -23,7 +23,10 @@ class Lines {
             prompts.push_back(prompt);
             if (next_ == lines_.size()) return {.kind = LineEvent::Kind::end};
             const std::string& line = lines_[next_++];
-            if (line == "^C") return {.kind = LineEvent::Kind::interrupted};
+            if (line.ends_with("^C")) {
+                return {.kind = LineEvent::Kind::interrupted,
+                        .text = line.substr(0, line.size() - 2)};
+            }
             return {.text = line};
         });
     }
@@ -79,6 +82,15 @@ TEST(ChatInput, AnInterruptDiscardsAllOfIt) {
     EXPECT_EQ(lines.next().kind, Kind::interrupted);
     EXPECT_EQ(lines.next().kind, Kind::interrupted);
     EXPECT_EQ(lines.text(), "three");
+}
+
+TEST(ChatInput, AnInterruptSaysWhetherItDiscardsAnything) {
+    Lines lines{"abc^C", "^C", R"(""")", "^C", "one\\", "^C", "^C"};
+    for (const bool discarded : {true, false, true, true, false}) {
+        const ChatInput input = lines.next();
+        EXPECT_EQ(input.kind, Kind::interrupted);
+        EXPECT_EQ(input.discarded, discarded);
+    }
 }
 
 }  // namespace

@@ -33,7 +33,10 @@ int ChatLoop::run() {
             const ChatInput input =
                 read_chat_input([&](const std::string& prompt) { return reader_.read(prompt); });
             if (input.kind == ChatInput::Kind::interrupted) {
-                if (std::exchange(interrupted, true)) return interrupted_status;
+                // Who discards one text after the other wants to go on.
+                if (std::exchange(interrupted, true) && !input.discarded) {
+                    return interrupted_status;
+                }
                 note("Ctrl-C once more, or Ctrl-D, ends the chat");
                 continue;
             }

@@ -97,14 +97,17 @@ struct LineReader::Editor {
         if (interrupted) return {.kind = LineEvent::Kind::interrupted};
         int count = 0;
         const char* const text = el_gets(line.get(), &count);
-        if (interrupt_pending.exchange(false) || interrupted)
-            return {.kind = LineEvent::Kind::interrupted};
-        if (text == nullptr || count <= 0) {
+        const bool any = text != nullptr && count > 0;
+        LineEvent event;
+        if (any) event.text = without_line_end({text, static_cast<size_t>(count)});
+        if (interrupt_pending.exchange(false) || interrupted) {
+            event.kind = LineEvent::Kind::interrupted;
+            return event;
+        }
+        if (!any) {
             std::fputs("\n", stdout);  // the shell's prompt begins a line
             return {.kind = LineEvent::Kind::end};
         }
-        const std::string_view bytes(text, static_cast<size_t>(count));
-        LineEvent event{.text = without_line_end(bytes)};
         HistEvent entered;
         if (!event.text.empty()) ::history(history.get(), &entered, H_ENTER, event.text.c_str());
         return event;
