@@ -8,7 +8,7 @@ BUILD = build/$(PRESET)
 CTEST = OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 PREFIX ?= $(HOME)/.local
 
-.PHONY: all demo test deps configure build unit asan-test tsan-test tsan-serve format format-check tidy bench install clean distclean
+.PHONY: all demo test deps configure build unit asan-test asan-serve tsan-test tsan-serve format format-check tidy bench install clean distclean
 
 all: build
 
@@ -38,6 +38,12 @@ asan-test:
 
 tsan-test:
 	@$(MAKE) --no-print-directory PRESET=tsan CMAKE_FLAGS="$(CMAKE_FLAGS)" unit
+
+# A server under the sanitizer meets ten thousand malformed requests, and clients that misbehave.
+ABUSED = tests/pleat_serve_fuzz_test tests/pleat_serve_faults_test
+asan-serve:
+	@$(MAKE) --no-print-directory PRESET=asan CMAKE_FLAGS="$(CMAKE_FLAGS)" TARGETS="pleat $(notdir $(ABUSED))" build
+	@for test in $(ABUSED); do build/asan/$$test || exit 1; done
 
 # The server's threads. What computes stays on one: the sanitizer does not know libgomp's barriers
 # and would report races that are none.
