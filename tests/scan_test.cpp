@@ -98,7 +98,8 @@ TEST(EvalCommand, TakesModelsByFlagTooAndWarnsOfEachPlan) {
 TEST(EvalCommand, RefusesToRankAnswersThatNobodyCanRead) {
     const std::string guesses = PLEAT_MODELS_DIR "/../data/probes/math_guess.json";
     EXPECT_THAT(run_one_thread({"eval", model, "--probes", guesses, "--generate"}).err,
-                HasSubstr("50 % are wanted (--min-parse)"));
+                testing::AllOf(HasSubstr("50 % are wanted (--min-parse)"),
+                               HasSubstr("one that cannot, to rys_math-0: \"")));
 }
 
 TEST(EvalCommand, SaysWhatIsWrong) {

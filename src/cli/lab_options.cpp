@@ -167,6 +167,17 @@ Workload ScoringOptions::workload(const Tokenizer& tokenizer) const {
     return workload;
 }
 
+void ScoringOptions::warn_of_length(const Workload& workload, const ModelShape& shape) const {
+    const auto n = std::ranges::count_if(workload.sequences(), [&](const ScoredSequence& it) {
+        return it.item.tokens.size() > shape.n_ctx_train;
+    });
+    if (n == 0) return;
+    fmt::print(stderr,
+               "warning: {} of {} prompts and chunks are longer than the {} tokens that the "
+               "model was trained on\n",
+               n, workload.sequences().size(), shape.n_ctx_train);
+}
+
 void ScoringOptions::check_answers(const Scorer& scorer, const LayerPlan& identity,
                                    const Workload& workload) const {
     require_readable_answers(scorer, identity, workload, min_parse_);

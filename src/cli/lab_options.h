@@ -24,6 +24,8 @@ class ScoringOptions {
 
     /// Reads texts and probes. Throws Error when there are none, or one cannot be read.
     Workload workload(const Tokenizer& tokenizer) const;
+    /// Of prompts and chunks that are longer than the model was trained for.
+    void warn_of_length(const Workload& workload, const ModelShape& shape) const;
     /// Before a long run: refuses when the identity plan's answers cannot be read.
     void check_answers(const Scorer& scorer, const LayerPlan& identity,
                        const Workload& workload) const;

@@ -113,6 +113,7 @@ struct ScanCommand {
         const ModelShape& shape = opened->shape();
         const Tokenizer tokenizer = Tokenizer::open(model.model());
         const Workload workload = scoring.workload(tokenizer);
+        scoring.warn_of_length(workload, shape);
         const ContextSettings settings = context.settings(shape);
         const Fingerprint fingerprint = fingerprint_of(opened->file(), shape);
         const auto named = trial.settings(scoring, context, settings.cache);

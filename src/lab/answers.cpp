@@ -38,9 +38,10 @@ ProbeAnswers answer_probes(const std::shared_ptr<Model>& model, std::span<const 
     if (!result.complete) return result;
     for (const std::vector<WrittenAnswer>& answers : work.answers) {
         auto& results = result.by_plan.emplace_back();
+        auto& texts = result.texts.emplace_back();
         for (size_t q = 0; q < questions.size(); ++q) {
-            const std::string text = tokenizer.detokenize(answers[q].tokens, false);
-            results.push_back(read_answer(*questions[q].probe, text, answers[q].end));
+            texts.push_back(tokenizer.detokenize(answers[q].tokens, false));
+            results.push_back(read_answer(*questions[q].probe, texts.back(), answers[q].end));
             result.n_generated += answers[q].tokens.size();
         }
     }

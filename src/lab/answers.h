@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/context.h"
@@ -26,6 +27,7 @@ struct AnswerSettings {
 /// What plans wrote to some probes.
 struct ProbeAnswers {
     std::vector<std::vector<ProbeResult>> by_plan;  ///< in the order of the probes
+    std::vector<std::vector<std::string>> texts;    ///< what was written, likewise
     uint64_t n_generated = 0;                       ///< tokens of all answers
     uint64_t peak_bytes = 0;                        ///< of what the budget is for
     bool complete = true;  ///< false: stopped, and then there are no results

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "lab/answers.h"
+#include "lab/json.h"
 #include "lab/perplexity.h"
 #include "lab/statistics.h"
 
@@ -180,6 +181,7 @@ struct Scorer::Found {
     std::vector<size_t> read = {};      ///< positions in `wanted`
     std::vector<size_t> answered = {};
     std::vector<std::vector<SequenceScores>> scores = {};  ///< by plan, then position
+    std::vector<std::vector<ScoredAnswer>> answers = {};
     uint64_t peak_bytes = 0;
 };
 
@@ -208,6 +210,7 @@ PlanScores Scorer::score(const std::vector<LayerPlan>& plans, const Workload& wo
     result.complete = score_read(found, read_progress) && score_answered(found, answer_progress);
     if (!result.complete) return result;
     result.peak_bytes = found.peak_bytes;
+    result.answers = std::move(found.answers);
     for (const auto& plan : found.scores) {
         auto& scores = result.by_plan.emplace_back(workload.measures().size());
         for (size_t i = 0; i < wanted.size(); ++i) {
@@ -234,9 +237,13 @@ bool Scorer::score_answered(Found& found, const Progress& progress) const {
     found.peak_bytes = std::max(found.peak_bytes, answers.peak_bytes);
     const auto one = [](double value) { return ItemScores{.sum = {value}, .weight = {1.0}}; };
     const auto truth = [&](bool value) { return one(value ? 1.0 : 0.0); };
+    found.answers.resize(found.plans.size());
     for (size_t p = 0; p < found.plans.size(); ++p) {
         for (size_t i = 0; i < probes.size(); ++i) {
             const ProbeResult& r = answers.by_plan[p][i];
+            found.answers[p].push_back({.sequence = found.wanted[found.answered[i]],
+                                        .text = answers.texts[p][i],
+                                        .result = r});
             SequenceScores& scores = found.scores[p][found.answered[i]];
             if (probes[i].eq) {
                 scores = {one(r.score), one(r.eq), one(r.confidence), truth(r.parsed),
@@ -326,10 +333,13 @@ void require_readable_answers(const Scorer& scorer, const LayerPlan& identity, W
         for (const auto column : workload.columns(source)) parsed = column.value_or(parsed);
         const double rate = mean_of(scores.by_plan[0][parsed]).value;
         if (rate >= min_parse) continue;
+        const auto unread = std::ranges::find_if(
+            scores.answers[0], [](const ScoredAnswer& it) { return !it.result.parsed; });
         fail(
             "of {} answers that the identity plan gives only {:.0f} % can be read ({}), {:.0f} % "
-            "are wanted (--min-parse)",
-            some.size(), 100.0 * rate, workload.measures()[parsed].name, 100.0 * min_parse);
+            "are wanted (--min-parse); one that cannot, to {}: {}",
+            some.size(), 100.0 * rate, workload.measures()[parsed].name, 100.0 * min_parse,
+            workload.sequences()[unread->sequence].id, dump_json(unread->text.substr(0, 80)));
     }
 }
 

@@ -13,11 +13,19 @@
 
 namespace pleat {
 
+/// What a plan wrote to a question of the workload.
+struct ScoredAnswer {
+    size_t sequence = 0;
+    std::string text = {};
+    ProbeResult result = {};
+};
+
 /// Scores of some plans: [plan][measure], measures as the workload names them.
 struct PlanScores {
     std::vector<std::vector<ItemScores>> by_plan;
-    uint64_t peak_bytes = 0;  ///< of residual streams
-    bool complete = true;     ///< false: stopped by the caller, and then there are no scores
+    std::vector<std::vector<ScoredAnswer>> answers = {};  ///< [plan][question], if there are any
+    uint64_t peak_bytes = 0;                              ///< of residual streams
+    bool complete = true;  ///< false: stopped by the caller, and then there are no scores
 };
 
 /// Gives numbers to plans, many at once.
