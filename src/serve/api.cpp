@@ -70,8 +70,8 @@ class Api::Impl {
     void add_texts(HttpServer& server) {
         post(server, {"/apply-template"}, answer_template);
         post(server, {"/tokenize"},
-             [](ApiState& state, const Fields& fields, const Request&, Response& response) {
-                 answer_json(response, tokenize_json(fields, state.tokenizer));
+             [](ApiState& state, const Fields& fields, const Request& request, Response& response) {
+                 answer_json(response, tokenize_json(fields, state.context(request)));
              });
         post(server, {"/detokenize"},
              [](ApiState& state, const Fields& fields, const Request&, Response& response) {

@@ -31,17 +31,25 @@ ApiState::ApiState(Engine& engine_, const Tokenizer& tokenizer_, const ChatForma
       format(format_),
       settings(std::move(settings_)),
       models(variant_names(engine, settings)),
+      prompt_tokenizer(tokenizer, engine.n_ctx(), [this] { return engine.stopping(); }),
       created(seconds_now()) {
     check_sampling_params(settings.sampling, tokenizer);
 }
 
 RequestContext ApiState::context() const {
     return {.tokenizer = tokenizer,
+            .prompts = prompt_tokenizer,
             .models = models,
             .sampling = settings.sampling,
             .n_predict = settings.n_predict,
             .n_ctx = engine.n_ctx(),
             .limits = settings.limits};
+}
+
+RequestContext ApiState::context(const httplib::Request& request) const {
+    RequestContext result = context();
+    result.gone = request.is_connection_closed;
+    return result;
 }
 
 AnswerHead ApiState::head(size_t variant, std::string_view id_prefix) const {

@@ -11,6 +11,7 @@
 #include "serve/api.h"
 #include "serve/generation_request.h"
 #include "serve/job_group.h"
+#include "serve/prompt_tokenizer.h"
 #include "serve/served_models.h"
 
 namespace httplib {
@@ -31,9 +32,12 @@ class ApiState {
     const ChatFormat& format;
     const ApiSettings settings;
     const ServedModels models;
+    const PromptTokenizer prompt_tokenizer;
     const int64_t created;  ///< when the server began, in seconds since 1970
 
     RequestContext context() const;
+    /// With a look at whether the client is still there.
+    RequestContext context(const httplib::Request& request) const;
     AnswerHead head(size_t variant, std::string_view id_prefix) const;
 
     /// Throws as make_jobs() and JobGroup::submit() do, and when there is no such server slot.

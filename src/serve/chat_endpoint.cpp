@@ -4,7 +4,6 @@
 #include <random>
 #include <utility>
 
-#include "generate/prompt.h"
 #include "serve/api_state.h"
 #include "serve/chat_request.h"
 #include "serve/chat_response.h"
@@ -104,8 +103,9 @@ void answer_chat(ApiState& state, const Fields& fields, const httplib::Request& 
     const ChatPrompt prompt = prepare(state, fields);
     add_prompt_params(wanted.generation, prompt);
     const std::shared_ptr<JobGroup> group = state.submit(
-        wanted, {of_field("messages",
-                          [&] { return rendered_prompt_tokens(state.tokenizer, prompt.text); })});
+        wanted, {of_field("messages", [&] {
+            return state.prompt_tokenizer.rendered(prompt.text, request.is_connection_closed);
+        })});
     AnswerHead head = state.head(wanted.variant, "chatcmpl-");
     if (wanted.stream) {
         const auto stream = std::make_shared<ChatStream>(

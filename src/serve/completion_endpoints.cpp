@@ -22,9 +22,10 @@ struct Completion {
     bool several = false;  ///< llama-server then answers with a list
 };
 
-Completion read_completion(const ApiState& state, const Fields& fields, Endpoint endpoint) {
+Completion read_completion(const ApiState& state, const Fields& fields,
+                           const httplib::Request& http, Endpoint endpoint) {
     check_refused_fields(fields, endpoint);
-    const RequestContext context = state.context();
+    const RequestContext context = state.context(http);
     Completion completion{.request = generation_request(fields, context), .prompts = {}};
     completion.request.generation.sampling.constraint.text = constraint_fields(fields);
     // OpenAI's number: 0 is the drawn token's alone.
@@ -35,8 +36,8 @@ Completion read_completion(const ApiState& state, const Fields& fields, Endpoint
     }
     const ordered_json* const prompt = fields.find("prompt");
     if (prompt == nullptr) refuse_field(fields.param("prompt"), "is missing");
-    completion.prompts =
-        prompt_field(*prompt, fields.param("prompt"), context.tokenizer, context.limits);
+    completion.prompts = prompt_field(*prompt, fields.param("prompt"), context.prompts,
+                                      context.gone, context.limits);
     completion.several = has_several_prompts(*prompt) || completion.request.n > 1;
     return completion;
 }
@@ -109,7 +110,7 @@ class TextCompletionStream {
 
 void answer_completion(ApiState& state, const Fields& fields, const httplib::Request& request,
                        httplib::Response& response) {
-    Completion it = read_completion(state, fields, Endpoint::completion);
+    Completion it = read_completion(state, fields, request, Endpoint::completion);
     const std::shared_ptr<JobGroup> group = state.submit(it.request, it.prompts);
     AnswerHead head = state.head(it.request.variant, "cmpl-");
     if (it.request.stream) {
@@ -130,7 +131,7 @@ void answer_completion(ApiState& state, const Fields& fields, const httplib::Req
 
 void answer_text_completion(ApiState& state, const Fields& fields, const httplib::Request& request,
                             httplib::Response& response) {
-    Completion it = read_completion(state, fields, Endpoint::text_completion);
+    Completion it = read_completion(state, fields, request, Endpoint::text_completion);
     const std::shared_ptr<JobGroup> group = state.submit(it.request, it.prompts);
     AnswerHead head = state.head(it.request.variant, "cmpl-");
     if (it.request.stream) {

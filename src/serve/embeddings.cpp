@@ -26,7 +26,8 @@ EmbeddingRequest embedding_request(const Fields& fields, const RequestContext& c
         fields.has("input") || !fields.has("content") ? "input" : "content";
     const ordered_json* const input = fields.find(name);
     if (input == nullptr) refuse_field(fields.param("input"), "is missing");
-    request.prompts = prompt_field(*input, fields.param(name), context.tokenizer, context.limits);
+    request.prompts =
+        prompt_field(*input, fields.param(name), context.prompts, context.gone, context.limits);
     request.normalize =
         static_cast<int>(fields.integer("embd_normalize", -1, 1000).value_or(request.normalize));
     const std::string format = fields.text("encoding_format").value_or("float");

@@ -7,8 +7,9 @@
 namespace pleat {
 namespace {
 
-EmbeddingRequest read(const ApiState& state, const Fields& fields) {
-    return embedding_request(fields, state.context(),
+EmbeddingRequest read(const ApiState& state, const Fields& fields,
+                      const httplib::Request& request) {
+    return embedding_request(fields, state.context(request),
                              static_cast<uint32_t>(state.engine.context(0).n_embd()));
 }
 
@@ -33,7 +34,7 @@ void answer_openai_embeddings(ApiState& state, const Fields& fields,
                            "OpenAI's form has one vector per input, and this server does not pool: "
                            "ask /embeddings, or start it with --pooling mean, last or cls");
     }
-    const EmbeddingRequest wanted = read(state, fields);
+    const EmbeddingRequest wanted = read(state, fields, request);
     const std::vector<JobResult> results = embed(state, wanted, request);
     answer_json(response,
                 openai_embeddings_json(wanted, results, state.models.name(wanted.variant)));
@@ -41,7 +42,7 @@ void answer_openai_embeddings(ApiState& state, const Fields& fields,
 
 void answer_embeddings(ApiState& state, const Fields& fields, const httplib::Request& request,
                        httplib::Response& response) {
-    const EmbeddingRequest wanted = read(state, fields);
+    const EmbeddingRequest wanted = read(state, fields, request);
     const std::vector<JobResult> results = embed(state, wanted, request);
     answer_json(response,
                 embeddings_json(wanted, results, state.engine.pooling() != Pooling::none));

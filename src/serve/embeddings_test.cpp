@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "serve/demo_prompts_for_test.h"
 #include "serve/request_error_for_test.h"
 #include "text/demo_model_for_test.h"
 
@@ -20,8 +21,11 @@ const SamplingParams sampling;
 
 EmbeddingRequest read(const std::string& text) {
     const ordered_json object = json(text);
-    const RequestContext context{
-        .tokenizer = test::demo_tokenizer(), .models = models, .sampling = sampling, .n_ctx = 8};
+    const RequestContext context{.tokenizer = test::demo_tokenizer(),
+                                 .prompts = test::demo_prompts(),
+                                 .models = models,
+                                 .sampling = sampling,
+                                 .n_ctx = 8};
     return embedding_request(Fields(object), context, 192);
 }
 

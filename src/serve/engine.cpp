@@ -92,6 +92,10 @@ bool Engine::drain(std::chrono::milliseconds patience) {
     return loop_->queue().wait_until_idle(patience);
 }
 
+void Engine::stop() { loop_->queue().stop(); }
+
+bool Engine::stopping() const { return loop_->queue().stopped(); }
+
 const Context& Engine::context(size_t variant) const { return loop_->context(variant); }
 
 uint32_t Engine::n_ctx() const { return context(0).settings().cache.n_cells(); }

@@ -60,6 +60,9 @@ class Engine {
 
     /// Takes no more jobs; returns true when all are done, false when `patience` ended first.
     bool drain(std::chrono::milliseconds patience);
+    /// Cancels what waits and what runs, after the step that it is at; takes no more jobs.
+    void stop();
+    bool stopping() const;  ///< since stop()
 
     size_t n_variants() const { return variants_.size(); }
     const VariantSettings& variant(size_t index) const { return variants_.at(index); }

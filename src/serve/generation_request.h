@@ -8,6 +8,7 @@
 
 #include "generate/generation.h"
 #include "serve/job.h"
+#include "serve/prompt_tokenizer.h"
 #include "serve/request_fields.h"
 #include "serve/served_models.h"
 
@@ -16,11 +17,13 @@ namespace pleat {
 /// What a request is read against.
 struct RequestContext {
     const Tokenizer& tokenizer;
+    const PromptTokenizer& prompts;
     const ServedModels& models;
     const SamplingParams& sampling;  ///< where a request says nothing, as the next
     int32_t n_predict = -1;
     uint32_t n_ctx = 0;
     RequestLimits limits = {};
+    ClientGone gone = [] { return false; };
 };
 
 /// What /completion, /v1/completions and /v1/chat/completions have in common.

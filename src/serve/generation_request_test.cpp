@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "serve/demo_prompts_for_test.h"
 #include "serve/request_error_for_test.h"
 #include "text/demo_model_for_test.h"
 
@@ -21,6 +22,7 @@ const SamplingParams defaults;
 
 RequestContext context(const RequestLimits& limits = {}) {
     return {.tokenizer = test::demo_tokenizer(),
+            .prompts = test::demo_prompts(),
             .models = models,
             .sampling = defaults,
             .n_predict = 33,

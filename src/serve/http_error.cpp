@@ -27,12 +27,14 @@ std::string_view type_of_status(int status) {
 nlohmann::ordered_json RequestError::body() const {
     nlohmann::ordered_json error = {
         {"code", status_},
-        {"message", what()},
+        {"message", message_},
         {"type", type_.empty() ? std::string(type_of_status(status_)) : type_},
         {"param", param_.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(param_)}};
     error.update(more_);
     return {{"error", std::move(error)}};
 }
+
+RequestError client_gone() { return {client_closed_request, "the client went away"}; }
 
 void set_error(httplib::Response& response, const RequestError& error) {
     response.status = error.status();

@@ -21,6 +21,7 @@ class RequestError : public Error {
                  std::string type = {},
                  nlohmann::ordered_json more = nlohmann::ordered_json::object())
         : Error(message),
+          message_(message),
           status_(status),
           param_(std::move(param)),
           type_(std::move(type)),
@@ -32,11 +33,16 @@ class RequestError : public Error {
     nlohmann::ordered_json body() const;
 
   private:
+    std::string message_;  ///< what() ends at a NUL, which a client may have sent
     int status_;
     std::string param_;
     std::string type_;
     nlohmann::ordered_json more_;
 };
+
+/// Of a request whose client has gone. For the log alone: nothing is sent.
+constexpr int client_closed_request = 499;
+RequestError client_gone();
 
 /// Makes a response of it; a 503 says Retry-After.
 void set_error(httplib::Response& response, const RequestError& error);

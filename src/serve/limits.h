@@ -20,6 +20,7 @@ struct RequestLimits {
     size_t logit_bias_bytes = 256;  ///< of one such text
     int32_t top_logprobs = 20;      ///< OpenAI's
     int32_t n_probs = 1000;         ///< llama-server's own field
+    size_t tokenize_bytes = size_t{1} << 20;  ///< of a text that /tokenize takes
     size_t tools = 128;
     size_t response_fields = 64;
 };

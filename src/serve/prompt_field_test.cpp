@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "serve/demo_prompts_for_test.h"
 #include "serve/request_error_for_test.h"
 #include "text/demo_model_for_test.h"
 
@@ -14,12 +15,13 @@ using test::json;
 using test::Refusal;
 using test::refusal_of;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using Prompts = std::vector<std::vector<int32_t>>;
 
 constexpr int32_t bos = 1018;
 
 Prompts read(const std::string& value, const RequestLimits& limits = {}) {
-    return prompt_field(json(value), "prompt", demo_tokenizer(), limits);
+    return prompt_field(json(value), "prompt", test::demo_prompts(), test::still_there, limits);
 }
 
 Refusal refused(const std::string& value, const RequestLimits& limits = {}) {
@@ -91,6 +93,16 @@ TEST(Prompt, IsRefusedWhereItSaysNothing) {
     const std::string run(Tokenizer::max_run_bytes + 1, 'a');
     EXPECT_EQ(refused("\"" + run + "\"").param, "prompt");
     EXPECT_EQ(refused("[1, \"" + run + "\"]").param, "prompt");
+}
+
+TEST(Prompt, OfManyTextsIsRefusedBeforeAllAreTokenized) {
+    const PromptTokenizer prompts(demo_tokenizer(), 4);
+    const auto read = [&](const std::string& value) {
+        return prompt_field(json(value), "prompt", prompts, test::still_there, {});
+    };
+    EXPECT_EQ(read(R"([5, "a", "b", "c"])")[0].size(), 4U);
+    EXPECT_THAT(refusal_of([&] { read(R"([5, "a", "b", "c", "d"])"); }).message,
+                HasSubstr("5 tokens or more, and the context holds 4"));
 }
 
 }  // namespace

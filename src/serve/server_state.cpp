@@ -95,18 +95,25 @@ ordered_json slots_json(const std::vector<SlotState>& slots, const ServedModels&
     return list;
 }
 
-ordered_json tokenize_json(const Fields& fields, const Tokenizer& tokenizer) {
+ordered_json tokenize_json(const Fields& fields, const RequestContext& context) {
     // llama-server answers nothing with nothing.
     const std::string content = fields.text("content").value_or("");
     const bool special = fields.boolean("parse_special", true);
     const bool around = fields.boolean("add_special", false);
-    const std::vector<int32_t> tokens = of_field(
-        fields.param("content"), [&] { return tokenizer.tokenize(content, around, special); });
+    if (content.size() > context.limits.tokenize_bytes) {
+        refuse_field(
+            fields.param("content"),
+            fmt::format("has {} bytes, at most {}", content.size(), context.limits.tokenize_bytes));
+    }
+    const std::vector<int32_t> tokens = of_field(fields.param("content"), [&] {
+        return context.prompts.tokenize(content, around, special, context.gone);
+    });
     const bool pieces = fields.boolean("with_pieces", false);
     ordered_json list = ordered_json::array();
     for (const int32_t token : tokens) {
         if (pieces) {
-            list.push_back({{"id", token}, {"piece", piece_json(tokenizer.piece(token, true))}});
+            list.push_back(
+                {{"id", token}, {"piece", piece_json(context.tokenizer.piece(token, true))}});
         } else {
             list.push_back(token);
         }

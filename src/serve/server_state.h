@@ -32,8 +32,8 @@ nlohmann::ordered_json slots_json(const std::vector<SlotState>& slots, const Ser
                                   const Tokenizer& tokenizer, uint32_t n_ctx, bool prompts);
 
 /// POST /tokenize: {"content"} to {"tokens"}, ids or with `with_pieces` ids and texts; a piece that
-/// is no UTF-8 is a list of its bytes.
-nlohmann::ordered_json tokenize_json(const Fields& fields, const Tokenizer& tokenizer);
+/// is no UTF-8 is a list of its bytes. Throws RequestError, also as PromptTokenizer does.
+nlohmann::ordered_json tokenize_json(const Fields& fields, const RequestContext& context);
 /// POST /detokenize: {"tokens"} to {"content"}.
 nlohmann::ordered_json detokenize_json(const Fields& fields, const Tokenizer& tokenizer);
 

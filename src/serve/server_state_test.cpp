@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "serve/demo_prompts_for_test.h"
 #include "serve/request_error_for_test.h"
 #include "text/demo_model_for_test.h"
 
@@ -15,7 +16,13 @@ using test::refusal_of;
 
 ordered_json tokens(const std::string& body) {
     const ordered_json object = json(body);
-    return tokenize_json(Fields(object), demo_tokenizer());
+    const ServedModels models({"base"});
+    const SamplingParams sampling;
+    return tokenize_json(Fields(object), {.tokenizer = demo_tokenizer(),
+                                          .prompts = test::demo_prompts(),
+                                          .models = models,
+                                          .sampling = sampling,
+                                          .limits = {.tokenize_bytes = 100}});
 }
 
 ordered_json text(const std::string& body) {
@@ -45,6 +52,10 @@ TEST(Tokenize, NamesWhatIsWrong) {
     EXPECT_EQ(refusal_of([] { tokens(R"({"content": 1})"); }).param, "content");
     EXPECT_EQ(refusal_of([] { tokens(R"({"content": "a", "with_pieces": 1})"); }).param,
               "with_pieces");
+    const test::Refusal refusal =
+        refusal_of([] { tokens("{\"content\": \"" + std::string(101, 'a') + "\"}"); });
+    EXPECT_EQ(refusal.param, "content");
+    EXPECT_EQ(refusal.message, "content: has 101 bytes, at most 100");
 }
 
 TEST(Detokenize, IsTheWayBack) {
