@@ -12,6 +12,9 @@ using Alternative = GrammarRules::Alternative;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+char32_t digit(char c) {
+    return static_cast<char32_t>(is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
+}
 bool is_name(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 }
@@ -196,35 +199,54 @@ class Parser {
                 pos_ = open;
                 error("{} without its {}", text_[open], close);
             }
-            character();
+            const size_t start = pos_;
+            const char32_t low = character();
             if (close == ']' && peek() == '-' && peek(1) != ']') {
                 ++pos_;
                 if (pos_ >= text_.size()) error("range without an end");
-                character();
+                const char32_t high = character();
+                if (high < low) {
+                    const std::string_view range = text_.substr(start, pos_ - start);
+                    pos_ = start;
+                    error("range {} ends before it begins", range);
+                }
             }
             result.push_back({});
         }
         ++pos_;
     }
 
-    void character() {
-        if (peek() != '\\') {
-            ++pos_;  // the other bytes of a character count as characters: a safe overestimate
-            return;
-        }
+    char32_t character() {
+        if (peek() != '\\') return plain_character();
         const char kind = peek(1);
         size_t digits = 0;
         if (kind == 'x') digits = 2;
         if (kind == 'u') digits = 4;
         if (kind == 'U') digits = 8;
-        if (digits == 0 &&
-            (kind == '\0' || std::string_view("trn\\\"[]-").find(kind) == std::string_view::npos)) {
-            error("unknown escape");
-        }
+        static constexpr std::string_view kinds = "trn\\\"[]-";
+        static constexpr std::string_view meanings = "\t\r\n\\\"[]-";
+        const size_t known = kind == '\0' ? std::string_view::npos : kinds.find(kind);
+        if (digits == 0 && known == std::string_view::npos) error("unknown escape");
         pos_ += 2;
+        if (digits == 0) return static_cast<unsigned char>(meanings[known]);
+        char32_t value = 0;
         for (size_t i = 0; i < digits; ++i, ++pos_) {
             if (!is_hex(peek())) error("expected {} hexadecimal digits", digits);
+            value = value * 16 + digit(peek());
         }
+        return value;
+    }
+
+    /// The grammar is valid UTF-8.
+    char32_t plain_character() {
+        const auto first = static_cast<unsigned char>(peek());
+        ++pos_;
+        if (first < 0xC0) return first;
+        char32_t value = first & (first < 0xE0 ? 0x1FU : first < 0xF0 ? 0x0FU : 0x07U);
+        for (; (static_cast<unsigned char>(peek()) & 0xC0U) == 0x80; ++pos_) {
+            value = value << 6U | (static_cast<unsigned char>(peek()) & 0x3FU);
+        }
+        return value;
     }
 
     /// <[id]> or <name>, with ! for any other token.
@@ -292,7 +314,9 @@ class Parser {
             Alternative once = symbol;
             if (most == unbounded) once.push_back({id});
             if (inner >= 0) once.push_back({inner});
-            grammar_.rules[static_cast<size_t>(id)].alternatives = {std::move(once), {}};
+            GrammarRules::Rule& made = grammar_.rules[static_cast<size_t>(id)];
+            made.alternatives = {std::move(once), {}};
+            made.repeats = most == unbounded;
             inner = id;
         }
         if (inner >= 0) result.push_back({inner});

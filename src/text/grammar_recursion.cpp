@@ -65,7 +65,7 @@ std::vector<std::vector<Edge>> first_references(const Rules& rules,
 }
 
 /// Walks depth first without recursion; `leave` sees a rule after all that it leads to, `back` an
-/// edge into a rule that is still open.
+/// edge from a rule into one that is still open.
 template <typename Leave, typename Back>
 void walk(const std::vector<std::vector<Edge>>& edges, Leave leave, Back back) {
     enum class State : uint8_t { fresh, open, done };
@@ -90,7 +90,7 @@ void walk(const std::vector<std::vector<Edge>>& edges, Leave leave, Back back) {
             }
             const Edge edge = edges[i][frame.next++];
             State& target = state[static_cast<size_t>(edge.to)];
-            if (target == State::open) back(edge);
+            if (target == State::open) back(frame.rule, edge);
             if (target != State::fresh) continue;
             target = State::open;
             stack.push_back({edge.to, 0});
@@ -131,7 +131,15 @@ void check_as_libllama(const Rules& rules, const GrammarLimits& limits) {
                      limits.search_steps);
             }
         },
-        [&](const Edge& edge) { fail_recursive(rules, edge.to); });
+        [&](int from, const Edge& edge) {
+            if (from == edge.to && at(rules, from).repeats) {
+                fail(
+                    "grammar: rule {} repeats something that can be empty, which would never end; "
+                    "repeat what cannot be empty",
+                    at(rules, from).name);
+            }
+            fail_recursive(rules, edge.to);
+        });
 }
 
 /// A cycle through rules that can be empty is not seen by libllama's search. It does no harm as
@@ -141,7 +149,7 @@ void check_hidden(const Rules& rules) {
     // Kosaraju: rules in the order in which they are left, then backwards along reversed edges.
     std::vector<int> order;
     walk(
-        edges, [&](int rule) { order.push_back(rule); }, [](const Edge&) {});
+        edges, [&](int rule) { order.push_back(rule); }, [](int, const Edge&) {});
     std::vector<std::vector<int>> reversed(rules.size());
     for (size_t i = 0; i < rules.size(); ++i) {
         for (const Edge& edge : edges[i]) {
@@ -198,7 +206,7 @@ void check_left_out(const Rules& rules, const GrammarLimits& limits) {
             }
             check(i, ways[i]);
         },
-        [](const Edge&) {});
+        [](int, const Edge&) {});
     for (size_t i = 0; i < rules.size(); ++i) {
         for (const auto& alternative : rules[i].alternatives) {
             check(i, longest_run(alternative, true));

@@ -22,6 +22,7 @@ struct GrammarRules {
     struct Rule {
         std::string name;  ///< of the written rule it belongs to
         std::vector<Alternative> alternatives;
+        bool repeats = false;  ///< a repetition without an upper bound
     };
 
     std::vector<Rule> rules;

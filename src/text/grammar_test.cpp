@@ -75,6 +75,11 @@ TEST(Grammar, ThatDoesNotParseIsRefusedWithThePlace) {
     EXPECT_THAT(refusal("start ::= \"x\""), HasSubstr("has no rule named root"));
     EXPECT_THAT(refusal(""), HasSubstr("has no rule named root"));
     EXPECT_THAT(refusal("root ::= \"a\"{3,2}"), HasSubstr("{3,2}"));
+    EXPECT_THAT(refusal("root ::= [0-9z-a]"),
+                HasSubstr("line 1, character 14: range z-a ends before it begins"));
+    EXPECT_THAT(refusal("root ::= [\\x7A-\\u0061]"), HasSubstr("range \\x7A-\\u0061 ends"));
+    EXPECT_THAT(refusal("root ::= [\u00E9-\u00DF]"), HasSubstr("ends before it begins"));
+    EXPECT_NO_THROW(check("root ::= [a-a\u00DF-\u00E9\\t-\\n\\U0001F600-\U0001F64F]"));
     EXPECT_THAT(refusal("root ::= \"\xFF\""), HasSubstr("not valid UTF-8"));
     EXPECT_THAT(refusal(std::string("root ::= \"a\0\"", 13)), HasSubstr("zero byte"));
 }
@@ -125,6 +130,16 @@ TEST(GrammarRecursion, OnTheLeftIsRefused) {
     EXPECT_THAT(refusal("root ::= root \"a\" | \"b\""), HasSubstr("rule root is left-recursive"));
     EXPECT_THAT(refusal("root ::= x\nx ::= y \"a\"\ny ::= x | \"b\""),
                 HasSubstr("is left-recursive"));
+}
+
+TEST(GrammarRecursion, OfARepetitionIsNamedForWhatItIs) {
+    for (const std::string text :
+         {R"(root ::= ("")*)", R"(root ::= "a"**)", R"(root ::= "a"?* "c")",
+          "root ::= x+\nx ::= \"\" | \"a\"", R"(root ::= ("a" | ""){2,})"}) {
+        EXPECT_THAT(refusal(text), HasSubstr("rule root repeats something that can be empty"))
+            << text;
+    }
+    EXPECT_THAT(refusal("root ::= (root \"a\")*"), HasSubstr("rule root is left-recursive"));
 }
 
 TEST(GrammarRecursion, ThroughRulesThatCanBeEmptyIsRefused) {  // libllama would never come back

@@ -206,8 +206,8 @@ void Sampler::check_any_left(bool constrained) const {
     }
     if (constrained) {
         fail(
-            "no token is left to sample: the grammar allows none here, or only ones that "
-            "--logit-bias or --ignore-eos forbid");
+            "no token is left to sample: the grammar allows none here, or only ones that a logit "
+            "bias or ignored ends of the text forbid");
     }
     fail("no token is left to sample: all logits are minus infinity");
 }

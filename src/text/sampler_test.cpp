@@ -302,7 +302,8 @@ TEST(SamplerGrammar, ThatLeavesNothingIsAnError) {
     Sampler sampler({.ignore_eos = true, .constraint = {"root ::= \"a\""}}, demo_tokenizer());
     EXPECT_THAT(message_of([&] { sampler.sample(logits); }), HasSubstr("no token is left"));
     Sampler complete({.ignore_eos = true, .constraint = {"root ::= \"\""}}, demo_tokenizer());
-    EXPECT_THAT(message_of([&] { complete.sample(random_logits(1)); }), HasSubstr("--ignore-eos"));
+    EXPECT_THAT(message_of([&] { complete.sample(random_logits(1)); }),
+                HasSubstr("ignored ends of the text"));
 }
 
 TEST(SamplerGrammar, ThatIsTooDeepIsAnError) {
