@@ -7,6 +7,7 @@
 #include "serve/api_state.h"
 #include "serve/chat_request.h"
 #include "serve/chat_response.h"
+#include "serve/constraint_fields.h"
 #include "serve/endpoint_stream.h"
 #include "serve/refused_fields.h"
 
@@ -17,6 +18,7 @@ ChatPrompt prepare(const ApiState& state, const Fields& fields) {
     const ChatDefaults defaults{.reasoning = state.settings.reasoning,
                                 .template_arguments = state.settings.template_arguments};
     const ChatRequest request = chat_fields(fields, defaults, state.settings.limits);
+    check_constraint(fields, request.grammar, state.tokenizer);
     return chat_prompt(state.format, request);
 }
 

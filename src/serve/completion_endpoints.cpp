@@ -27,7 +27,9 @@ Completion read_completion(const ApiState& state, const Fields& fields,
     check_refused_fields(fields, endpoint);
     const RequestContext context = state.context(http);
     Completion completion{.request = generation_request(fields, context), .prompts = {}};
-    completion.request.generation.sampling.constraint.text = constraint_fields(fields);
+    const std::string grammar = constraint_fields(fields);
+    check_constraint(fields, grammar, state.tokenizer);
+    completion.request.generation.sampling.constraint.text = grammar;
     // OpenAI's number: 0 is the drawn token's alone.
     const auto logprobs = fields.integer("logprobs", 0, context.limits.top_logprobs);
     if (logprobs && completion.request.n_probs < 0) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "schema/json_schema.h"
+#include "text/grammar.h"
 
 namespace pleat {
 namespace {
@@ -56,6 +57,20 @@ std::string constraint_fields(const Fields& fields) {
              grammar_of_format(Fields(*format, fields.param("response_format"))));
     }
     return grammar;
+}
+
+void check_constraint(const Fields& fields, const std::string& grammar,
+                      const Tokenizer& tokenizer) {
+    if (grammar.empty()) return;
+    std::string_view name = "response_format";
+    if (fields.has("json_schema")) name = "json_schema";
+    if (!fields.text("grammar").value_or("").empty()) name = "grammar";
+    try {
+        check_grammar(grammar, "root", tokenizer);
+    } catch (const Error& e) {
+        // Says itself that it is the grammar's.
+        throw RequestError(400, e.what(), fields.param(name));
+    }
 }
 
 }  // namespace pleat

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "serve/request_fields.h"
+#include "text/tokenizer.h"
 
 namespace pleat {
 
@@ -11,5 +12,8 @@ namespace pleat {
 /// Throws RequestError (400) that names the field: two of them at once, an unknown type, a schema
 /// that is not supported.
 std::string constraint_fields(const Fields& fields);
+
+/// Throws RequestError (400) that names the field which `grammar` came from, when it is refused.
+void check_constraint(const Fields& fields, const std::string& grammar, const Tokenizer& tokenizer);
 
 }  // namespace pleat

@@ -5,6 +5,7 @@
 
 #include "schema/json_schema.h"
 #include "serve/request_error_for_test.h"
+#include "text/demo_model_for_test.h"
 
 namespace pleat {
 namespace {
@@ -80,6 +81,21 @@ TEST(Constraint, NamesTheFieldThatIsWrong) {
 
 TEST(Constraint, AnUnsupportedKeywordIsNamed) {
     EXPECT_THAT(refused(R"({"json_schema": {"if": {}}})").message, testing::HasSubstr("if"));
+}
+
+TEST(Constraint, IsCheckedAndNamesTheFieldItCameFrom) {
+    const auto check = [](const std::string& text, const std::string& grammar) {
+        const ordered_json object = json(text);
+        check_constraint(Fields(object), grammar, test::demo_tokenizer());
+    };
+    const Refusal reversed = refusal_of([&] { check(R"({"grammar": "x"})", "root ::= [z-a]"); });
+    EXPECT_EQ(reversed.param, "grammar");
+    EXPECT_EQ(reversed.message, "grammar: line 1, character 11: range z-a ends before it begins");
+    EXPECT_EQ(refusal_of([&] { check(R"({"json_schema": {}})", "x"); }).param, "json_schema");
+    EXPECT_EQ(refusal_of([&] { check(R"({"response_format": {}, "grammar": ""})", "x"); }).param,
+              "response_format");
+    check("{}", "");
+    check(R"({"json_schema": {}})", json_object_grammar());
 }
 
 }  // namespace
