@@ -176,6 +176,20 @@ TEST(CalibrateCommand, AsksAHybridForRetrievalUnlessToldNot) {
               "no attention is left that may be dropped and would save something");
 }
 
+TEST(CalibrateCommand, WarnsOfWhatDoesNotHold) {
+    const TempDir dir;
+    const std::string profile = dir.file("p.json");
+    const ToolRun found = run_pleat(calibrate_words(
+        hybrid, {"--keep-kv", "0.01", "--kl", "0.01", "--no-retrieval", "--profile", profile}));
+    EXPECT_EQ(found.status, 0);
+    const std::string kv = "--keep-kv: asked 1 % of the K/V bytes, reached 33.33 %";
+    EXPECT_THAT(found.err, HasSubstr("warning: " + kv + "\n"));
+    EXPECT_THAT(found.err, HasSubstr("warning: --kl 0.01 does not hold on validation: KL 0.00"));
+    EXPECT_THAT(found.out, HasSubstr(", does not survive\n"));
+    EXPECT_THAT(found.out, HasSubstr("Holm's correction over all 5 plans\n"));
+    EXPECT_THAT(json::parse(read_bytes(profile))["notes"], testing::Contains(kv));
+}
+
 TEST(CalibrateCommand, DropsTheOwnerOfSharedKvWithItsReaders) {
     for (const NamedModel& named : architecture_models()) {
         if (named.name != "gemma4_shared_kv") continue;
@@ -213,7 +227,10 @@ TEST(CalibrateCommand, WritesAProfileThatOtherCommandsTake) {
 TEST(CalibrateCommand, SaysWhatIsWrongInOneLine) {
     EXPECT_THAT(error_of({"calibrate", model}), HasSubstr("--text FILE"));
     EXPECT_EQ(error_of(calibrate_words(model, {"--max-loss", "1"})),
-              "pleat: --max-loss 1: expected a percentage of 0 or more, as 1% or 0.5%\n");
+              "pleat: --max-loss 1: percent or times? Write 1% or 0.01, and 100% for all\n");
+    EXPECT_EQ(error_of(calibrate_words(model, {"--max-loss", "1%%"})),
+              "pleat: --max-loss 1%%: expected a percentage or a ratio of 0 or more, as 60% or "
+              "0.6\n");
     EXPECT_THAT(error_of(calibrate_words(model, {"--keep-kv", "-5%"})), HasSubstr("--keep-kv -5%"));
     EXPECT_THAT(error_of(calibrate_words(model, {"--keep-kv", "100%"})),
                 HasSubstr("less than 100%"));

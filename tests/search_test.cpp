@@ -119,13 +119,40 @@ TEST(SearchCommand, SaysWhatIsWrongInOneLine) {
                 HasSubstr("give one another name"));
 }
 
-TEST(SearchCommand, WritesNoProfileWhereNothingIsWithinTheBudget) {
+TEST(SearchCommand, WarnsAndKeepsTheNearestWhereNothingIsWithinTheBudget) {
     const TempDir dir;
     const std::string profile = dir.file("p.json");
-    const std::string error =
-        error_of(search_words({"--depth", "1", "--max-kv", "0.5", "--profile", profile}));
-    EXPECT_THAT(error, HasSubstr("no plan is within the budget"));
-    EXPECT_FALSE(std::filesystem::exists(profile));
+    const Words words = search_words({"--depth", "1", "--max-kv", "50%"});
+    const ToolRun shown = run_pleat(words);
+    EXPECT_EQ(shown.status, 0);
+    Words more = words;
+    more.insert(more.end(), {"--profile", profile, "--report", dir.file("r.html")});
+    const ToolRun kept = run_pleat(more);
+    EXPECT_EQ(kept.status, 0);
+    EXPECT_EQ(kept.err, shown.err);
+    EXPECT_THAT(kept.err, HasSubstr("warning: no plan is within the budget: asked --max-kv 0.5, "
+                                    "reached 0.938 with --drop-attention"));
+    EXPECT_THAT(kept.err, HasSubstr("a greater --depth may reach further\n"));
+    const json found = json::parse(read_bytes(profile));
+    EXPECT_THAT(found["notes"].back(), HasSubstr("asked --max-kv 0.5, reached 0.938"));
+    const json& validation = found["measures"][0]["validation"];
+    EXPECT_TRUE(validation.contains("plan")) << found;
+    EXPECT_THAT(json::parse(read_bytes(dir.file("r.json")))["notes"],
+                testing::Contains(HasSubstr("Holm's correction over all 26 plans")));
+}
+
+TEST(SearchCommand, ListsWhatItsBudgetAllowsFirst) {
+    const TempDir dir;
+    ASSERT_EQ(run_pleat(search_words({"--max-compute", "100%", "--validation", "0", "--report",
+                                      dir.file("r.html")}))
+                  .status,
+              0);
+    const json rows = json::parse(read_bytes(dir.file("r.json")))["rows"];
+    const auto over = [](const json& row) { return row["compute_ratio"] > 1.0; };
+    EXPECT_FALSE(over(rows.front()));
+    EXPECT_TRUE(over(rows.back()));
+    EXPECT_TRUE(
+        std::is_partitioned(rows.begin(), rows.end(), [&](const json& row) { return !over(row); }));
 }
 
 }  // namespace

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,20 +38,6 @@ constexpr double default_max_loss = 0.01;
 /// Of the two short measurements of speed.
 constexpr uint32_t speed_tokens = 32;
 constexpr uint32_t speed_rounds = 3;
-
-/// "1%", "0.5 %": the fraction. The sign is asked for, since a bare 1 could mean all or a
-/// hundredth.
-double parse_percent(const std::string& text, std::string_view flag) {
-    double number = 0.0;
-    const char* const end = text.data() + text.size();
-    const auto [next, error] = std::from_chars(text.data(), end, number);
-    std::string_view unit(next, static_cast<size_t>(end - next));
-    if (unit.starts_with(' ')) unit.remove_prefix(1);
-    if (error != std::errc{} || unit != "%" || !std::isfinite(number) || number < 0) {
-        fail("{} {}: expected a percentage of 0 or more, as 1% or 0.5%", flag, text);
-    }
-    return number / 100.0;
-}
 
 std::string_view end_text(CalibrationEnd end) {
     switch (end) {
@@ -92,6 +78,7 @@ struct CalibrateCommand {
         Calibration calibration;
         std::vector<CurvePoint> curve;
         std::vector<LayerSimilarity> similarity;
+        std::vector<std::string> broken_limits;
         Profile profile;
 
         const ModelShape& shape() const { return opened->shape(); }
@@ -129,6 +116,10 @@ struct CalibrateCommand {
                       split_workload(r.workload, trial.validation(), trial.seed()),
                       journal ? &*journal : nullptr);
         if (!measure(r, trials, sweep)) end_interrupted(journal);
+        r.broken_limits = limits_broken(r, trials);
+        for (const std::string& broken : r.broken_limits) {
+            fmt::print(stderr, "warning: {}\n", broken);
+        }
         fill_profile(r, trials, fingerprint);
         if (!trial.profile().empty()) write_profile(trial.profile(), r.profile);
         if (json) {
@@ -140,13 +131,16 @@ struct CalibrateCommand {
 
     DropLimits drop_limits() const {
         DropLimits limits;
-        if (!max_loss.empty()) limits.max_loss = parse_percent(max_loss, "--max-loss");
+        if (!max_loss.empty()) limits.max_loss = parse_ratio(max_loss, "--max-loss");
+        if (limits.max_loss && *limits.max_loss >= 1 && !max_loss.ends_with('%')) {
+            fail("--max-loss {}: percent or times? Write 1% or 0.01, and 100% for all", max_loss);
+        }
         if (max_kl && !(std::isfinite(*max_kl) && *max_kl >= 0)) {
             fail("--kl {}: expected a number of nats per token, 0 or more", *max_kl);
         }
         limits.max_kl = max_kl;
         if (!keep_kv.empty()) {
-            limits.keep_kv = parse_percent(keep_kv, "--keep-kv");
+            limits.keep_kv = parse_ratio(keep_kv, "--keep-kv");
             if (*limits.keep_kv >= 1) {
                 fail("--keep-kv {}: expected less than 100%, which is what the model has", keep_kv);
             }
@@ -219,6 +213,28 @@ struct CalibrateCommand {
         return true;
     }
 
+    static double kv_kept(const Run& r, std::span<const int32_t> dropped) {
+        const auto bytes = [&](std::span<const int32_t> layers) {
+            return plan_cost(drop_plan(r.shape(), layers), r.shape(), r.settings.cache)
+                .kv_bytes_per_token();
+        };
+        const uint64_t all = bytes({});
+        return all == 0 ? 1.0 : static_cast<double>(bytes(dropped)) / static_cast<double>(all);
+    }
+
+    static std::vector<std::string> limits_broken(const Run& r, const Trials& trials) {
+        const LayerPlan plan = drop_plan(r.shape(), r.calibration.dropped);
+        const LayerPlan identity = drop_plan(r.shape(), {});
+        const auto loss_on = [&](TrialPart part) -> std::optional<PlanLoss> {
+            const PlanItems* const own = trials.find(plan, part);
+            const PlanItems* const base = trials.find(identity, part);
+            if (r.curve.empty() || own == nullptr || base == nullptr) return std::nullopt;
+            return plan_loss(trials.measures(), *own, *base, r.limits.alpha);
+        };
+        return broken_limits(r.limits, kv_kept(r, r.calibration.dropped),
+                             loss_on(TrialPart::selection), loss_on(TrialPart::validation));
+    }
+
     void fill_profile(Run& r, const Trials& trials, const Fingerprint& fingerprint) const {
         Profile& p = r.profile;
         p.plan = drop_spec(r.calibration.dropped);
@@ -237,6 +253,7 @@ struct CalibrateCommand {
         p.settings.insert(p.settings.begin(), settings.begin(), settings.end());
         p.provenance = provenance_here(command_line(*app), r.settings.n_threads_batch);
         p.notes.push_back(fmt::format("stopped: {}", end_text(r.calibration.end)));
+        p.notes.insert(p.notes.end(), r.broken_limits.begin(), r.broken_limits.end());
         for (const ProfileMeasure& it : p.measures) {
             const auto& identity = it.identity_selection;
             if (!it.measure.name.starts_with("exact:") || !identity || identity->value >= 0.1) {
@@ -256,8 +273,6 @@ struct CalibrateCommand {
 
     std::string as_text(const Run& r) const {
         const CacheSettings& cache = r.settings.cache;
-        const uint64_t kv =
-            plan_cost(drop_plan(r.shape(), {}), r.shape(), cache).kv_bytes_per_token();
         std::string text = fmt::format("{:<5} {:<10} {:<21} {:<8} {:<16} {}\n", "drops", "layers",
                                        "perplexity rise", "KL", "KV bytes a token", "tokens/s");
         size_t n = 0;
@@ -274,11 +289,9 @@ struct CalibrateCommand {
             if (point.measured_tokens_per_s) {
                 speed += fmt::format(", {:.1f} measured", *point.measured_tokens_per_s);
             }
-            text += fmt::format(
-                "{:<5} {:<10} {:<30} {:>7} {:>6.0f} %  {}\n", point.dropped.size(),
-                fmt::format("{}", fmt::join(it.group, ",")), loss_text(it.loss), own,
-                kv == 0 ? 100.0 : 100.0 * static_cast<double>(own) / static_cast<double>(kv),
-                speed);
+            text += fmt::format("{:<5} {:<10} {:<30} {:>7} {:>6.0f} %  {}\n", point.dropped.size(),
+                                fmt::format("{}", fmt::join(it.group, ",")), loss_text(it.loss),
+                                own, 100 * kv_kept(r, point.dropped), speed);
         }
         text += fmt::format("stopped after {} plans: {}\n", r.profile.n_plans_tried,
                             end_text(r.calibration.end));
@@ -298,20 +311,33 @@ struct CalibrateCommand {
         std::string text;
         const auto line = [](const std::optional<Score>& plan, const std::optional<Score>& identity,
                              const std::optional<Difference>& d) {
-            return fmt::format("{:.4f}, identity {:.4f}, difference {:+.4f} [{:+.4f}, {:+.4f}]",
-                               plan->value, identity->value, d->value, d->low, d->high);
+            return fmt::format("{}, identity {}, difference {}", decimals(plan->value),
+                               decimals(identity->value),
+                               difference_text(d->value, d->low, d->high));
         };
+        bool explain = false;
         for (const ProfileMeasure& it : r.profile.measures) {
             text += fmt::format("{}\n", it.measure.name);
             if (it.selection) {
-                text += fmt::format("  selection   {}\n", line(it.selection, it.identity_selection,
-                                                               it.selection_difference));
+                text +=
+                    fmt::format("  selection   {}{}\n",
+                                line(it.selection, it.identity_selection, it.selection_difference),
+                                !it.survives   ? ""
+                                : *it.survives ? ", survives"
+                                               : ", does not survive");
+                explain = explain || it.survives;
             }
             if (it.validation) {
                 text += fmt::format(
                     "  validation  {}\n",
                     line(it.validation, it.identity_validation, it.validation_difference));
             }
+        }
+        if (explain) {
+            text += fmt::format(
+                "survives: the difference, for better or worse, stays significant after Holm's "
+                "correction over all {} plans\n",
+                r.profile.n_plans_tried);
         }
         return text;
     }
@@ -374,9 +400,10 @@ void add_calibrate(CLI::App& app) {
     command->model.add(*sub);
     command->scoring.add(*sub);
     const std::string group = "Calibration";
-    sub->add_option("--max-loss", command->max_loss,
-                    "The perplexity of every text may rise by at most so much, as 1% (the default "
-                    "when no limit is given)")
+    sub->add_option(
+           "--max-loss", command->max_loss,
+           "The perplexity of every text may rise by at most so much, as 1% or 0.01 (1% when no "
+           "limit is given)")
         ->type_name("PERCENT")
         ->group(group);
     sub->add_option("--kl", command->max_kl,
@@ -385,7 +412,7 @@ void add_calibrate(CLI::App& app) {
         ->group(group);
     sub->add_option("--keep-kv", command->keep_kv,
                     "Drop until the K/V bytes per token are at most this share of the identity's, "
-                    "as 60%; only drops that free cache are tried")
+                    "as 60% or 0.6; only drops that free cache are tried")
         ->type_name("PERCENT")
         ->group(group);
     command->retrieval.add(*sub, group);
@@ -401,7 +428,9 @@ void add_calibrate(CLI::App& app) {
         "who read it. A drop counts only when it is within the limits on the selection\n"
         "part of the text and no kind of probe is answered significantly worse than by\n"
         "the identity plan: neither the likelihood of the answers nor the share of\n"
-        "exact ones (paired by question, Student's t, two-sided p <= 0.05).\n"
+        "exact ones (paired by question, Student's t, two-sided p <= 0.05). What does not\n"
+        "hold on the validation part, or was not reached, is a warning and a note of the\n"
+        "profile, which has the last plan within the limits.\n"
         "Examples:\n"
         "  pleat calibrate model.gguf --text text.txt --max-loss 1% --profile p.json\n"
         "  pleat calibrate model.gguf --text text.txt --keep-kv 60% --no-retrieval\n"

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/lab_options.h"
+#include "cli/numbers.h"
 #include "cli/options.h"
 #include "lab/scorer.h"
 #include "lab/statistics.h"
@@ -171,13 +172,12 @@ struct EvalCommand {
                 cost_ratio(row.cost.cache_bytes(), row.identity_cost.cache_bytes()));
             for (size_t m = 0; m < measures.size(); ++m) {
                 const Score shown = shown_score(measures[m], row.scores[m]);
-                text += fmt::format("    {:<24} {:10.4f} +/- {:.4f}", shown_name(measures[m]),
-                                    shown.value, shown.error);
+                text += fmt::format("    {:<24} {:>10} +/- {}", shown_name(measures[m]),
+                                    decimals(shown.value), decimals(shown.error));
                 const PairedDifference& d = row.differences[m];
                 if (!row.spec.empty()) {
-                    text +=
-                        fmt::format("   {}{:+.4f} [{:+.4f}, {:+.4f}] p {:.2g}",
-                                    is_nll(measures[m]) ? "nll " : "", d.mean, d.low, d.high, d.p);
+                    text += fmt::format("   {}{} p {:.2g}", is_nll(measures[m]) ? "nll " : "",
+                                        difference_text(d.mean, d.low, d.high), d.p);
                 }
                 text += '\n';
             }

@@ -58,6 +58,32 @@ CLI::Validator whole_number(int64_t low, int64_t high) {
             ""};
 }
 
+double parse_ratio(const std::string& text, std::string_view flag) {
+    double number = 0.0;
+    const char* const end = text.data() + text.size();
+    const auto [next, error] = std::from_chars(text.data(), end, number);
+    std::string_view unit(next, static_cast<size_t>(end - next));
+    if (unit.starts_with(' ')) unit.remove_prefix(1);
+    const bool percent = unit == "%";
+    if (error != std::errc{} || !(percent || unit.empty()) || !std::isfinite(number) ||
+        number < 0) {
+        fail("{} {}: expected a percentage or a ratio of 0 or more, as 60% or 0.6", flag, text);
+    }
+    return percent ? number / 100.0 : number;
+}
+
+std::string decimals(double number) {
+    return std::isfinite(number) ? fmt::format("{:.4f}", number) : "n/a";
+}
+
+std::string difference_text(double value, double low, double high) {
+    const auto shown = [](double number) {
+        return std::isfinite(number) ? fmt::format("{:+.4f}", number) : "n/a";
+    };
+    if (!std::isfinite(low) || !std::isfinite(high)) return shown(value) + " [n/a]";
+    return fmt::format("{} [{}, {}]", shown(value), shown(low), shown(high));
+}
+
 void tidy_flags(CLI::App& app) {
     for (CLI::App* const command : app.get_subcommands({})) {
         for (CLI::Option* const option : command->get_options()) tidy(*option);

@@ -31,11 +31,11 @@ namespace {
 constexpr size_t max_checked = 24;
 
 std::string score_text(const std::optional<Score>& score) {
-    return score ? fmt::format("{:.4f}", score->value) : "";
+    return score ? decimals(score->value) : "";
 }
 
-std::string difference_text(const std::optional<Difference>& d) {
-    return d ? fmt::format("{:+.4f} [{:+.4f}, {:+.4f}]", d->value, d->low, d->high) : "";
+std::string shown(const std::optional<Difference>& d) {
+    return d ? difference_text(d->value, d->low, d->high) : "";
 }
 
 struct SearchCommand {
@@ -44,16 +44,24 @@ struct SearchCommand {
     ContextOptions context;
     ScoringOptions scoring;
     SearchOptions options;
+    std::string max_compute;
+    std::string max_kv;
     std::string rank_by;
     RetrievalOptions retrieval;
     TrialOptions trial;
     std::string report_path;
     size_t n_rows = 20;
 
-    void run() const {
-        for (const std::optional<double>& most : {options.max_compute, options.max_kv}) {
-            if (most && !(*most > 0)) fail("a budget of {}: expected a ratio above 0", *most);
-        }
+    static std::optional<double> budget(const std::string& text, std::string_view flag) {
+        if (text.empty()) return std::nullopt;
+        const double ratio = parse_ratio(text, flag);
+        if (ratio == 0) fail("{} {}: expected a ratio above 0", flag, text);
+        return ratio;
+    }
+
+    void run() {
+        options.max_compute = budget(max_compute, "--max-compute");
+        options.max_kv = budget(max_kv, "--max-kv");
         for (const std::string& warning : context.warnings()) {
             fmt::print(stderr, "warning: {}\n", warning);
         }
@@ -93,7 +101,7 @@ struct SearchCommand {
         scoring.check_answers(scorer, identity, workload);
         const auto result = measured(trials, identity, shape, settings, measure, guarded);
         if (!result) end_interrupted(journal);
-        ReportData data = search_report(*result, trials, identity, measure);
+        ReportData data = search_report(*result, options, trials, identity, measure);
         data.title = "Search of repeats and drops";
         data.model = fmt::format("{}, {}, {} layers",
                                  std::filesystem::path(model.model()).filename().string(),
@@ -103,13 +111,14 @@ struct SearchCommand {
         data.n_layer = shape.n_layer;
         data.settings = trial.settings(scoring, context, settings.cache);
         add_search_settings(data.settings);
-        data.notes = notes_of(*result);
+        add_notes(*result, data.notes);
         fmt::print("{}", as_text(*result, data));
+        if (const auto warning = over_budget(*result)) {
+            fmt::print(stderr, "warning: {}\n", *warning);
+            data.notes.push_back(*warning);
+        }
         if (!report_path.empty()) write_report(report_stem(), data);
         if (trial.profile().empty()) return;
-        if (!result->best && !result->identity_within) {
-            fail("{} is not written: {}", trial.profile(), data.notes.back());
-        }
         Profile profile = profile_of(*result, trials, identity, data);
         profile.model = fingerprint;
         profile.data = sources;
@@ -187,13 +196,13 @@ struct SearchCommand {
             for (const size_t i : result.front) {
                 if (plans.size() <= max_checked) plans.push_back(result.plans[i].plan);
             }
+            if (result.nearest) plans.push_back(result.plans[*result.nearest].plan);
             if (!score("validation", plans, TrialPart::validation)) return std::nullopt;
         }
         return result;
     }
 
-    std::vector<std::string> notes_of(const SearchResult& result) const {
-        std::vector<std::string> notes;
+    void add_notes(const SearchResult& result, std::vector<std::string>& notes) const {
         const auto n_lost = std::ranges::count_if(result.plans, [&](const SearchedPlan& it) {
             return within_budget(it, options) && !it.worse.empty();
         });
@@ -208,13 +217,29 @@ struct SearchCommand {
                 fmt::format("chosen: {}", state_flags(result.plans[*result.best].state)));
         } else if (result.identity_within) {
             notes.emplace_back("chosen: the identity plan, which none of the others beats");
-        } else {
-            notes.push_back(
-                fmt::format("no {}plan is within the budget; a greater --depth reaches "
-                            "further",
-                            n_lost > 0 ? "other " : ""));
         }
-        return notes;
+    }
+
+    /// What came of budgets that no plan keeps.
+    std::optional<std::string> over_budget(const SearchResult& result) const {
+        if (result.best || result.identity_within) return std::nullopt;
+        const SearchedPlan* const nearest =
+            result.nearest ? &result.plans[*result.nearest] : nullptr;
+        std::string asked;
+        std::string reached;
+        const auto add = [&](const char* name, const std::optional<double>& most, double ratio) {
+            if (!most) return;
+            const char* const comma = asked.empty() ? "" : ", ";
+            asked += fmt::format("{}{} {:.4g}", comma, name, *most);
+            reached += fmt::format("{}{:.3f}", comma, ratio);
+        };
+        add("--max-compute", options.max_compute, nearest == nullptr ? 1.0 : nearest->compute);
+        add("--max-kv", options.max_kv, nearest == nullptr ? 1.0 : nearest->kv);
+        return fmt::format("no plan is within the budget: asked {}, reached {} with {}; {}", asked,
+                           reached,
+                           nearest == nullptr ? "the identity plan" : state_flags(nearest->state),
+                           result.reachable ? "a greater --depth may reach further"
+                                            : "not even all drops together would reach it");
     }
 
     bool affordable(const ReportRow& row) const {
@@ -235,9 +260,12 @@ struct SearchCommand {
             const ReportScore& s = row.scores.front();
             return fmt::format("{:<52} {:>7.3f} {:>7.3f}  {:<9} {:<28} {:<28} {:<8} {}\n", row.flag,
                                row.compute_ratio, row.kv_ratio, score_text(s.selection),
-                               difference_text(s.difference),
-                               difference_text(s.validation_difference), *s.survives ? "yes" : "no",
-                               row.set_aside);
+                               shown(s.difference), shown(s.validation_difference),
+                               *s.survives ? "yes" : "no", row.set_aside);
+        };
+        const auto line_of = [&](size_t plan) {
+            const std::string canonical = result.plans[plan].plan.canonical();
+            return line(*std::ranges::find(data.rows, canonical, &ReportRow::canonical));
         };
         size_t n_shown = 0;
         size_t n_over = 0;
@@ -249,13 +277,13 @@ struct SearchCommand {
             }
         }
         if (n_over > 0) text += fmt::format("and {} that are over the budget\n", n_over);
-        text += "no other plan within the budget is better and as cheap:\n";
-        for (const size_t i : result.front) {
-            const std::string canonical = result.plans[i].plan.canonical();
-            for (const ReportRow& row : data.rows) {
-                if (row.canonical == canonical) text += line(row);
-            }
+        if (result.nearest) {
+            text += "nearest:\n" + line_of(*result.nearest);
         }
+        if (!result.front.empty()) {
+            text += "no other plan within the budget is better and as cheap:\n";
+        }
+        for (const size_t i : result.front) text += line_of(i);
         for (const std::string& note : data.notes) text += note + "\n";
         return text;
     }
@@ -268,8 +296,9 @@ struct SearchCommand {
 
     static Profile profile_of(const SearchResult& result, const Trials& trials,
                               const LayerPlan& identity, const ReportData& data) {
-        const LayerPlan& plan = result.best ? result.plans[*result.best].plan : identity;
-        Profile profile{.plan = result.best ? "layers:" + plan.canonical() : "", .model = {}};
+        const std::optional<size_t> chosen = result.best ? result.best : result.nearest;
+        const LayerPlan& plan = chosen ? result.plans[*chosen].plan : identity;
+        Profile profile{.plan = chosen ? "layers:" + plan.canonical() : "", .model = {}};
         profile.measures = trials.profile_measures(plan);
         profile.n_plans_tried = result.plans.size();
         profile.settings = data.settings;
@@ -302,11 +331,12 @@ void add_search(CLI::App& app) {
     count("--pool", o.pool, 100000, "Best single blocks that are put into other plans");
     count("--max-block", o.max_block, 512, "Layers of a block at most");
     count("--max-new", o.max_new, 1000000, "Plans scored at each depth after the first");
-    sub->add_option("--max-compute", o.max_compute,
-                    "FLOPs per token at most, as a ratio to the identity plan's")
+    sub->add_option("--max-compute", command->max_compute,
+                    "FLOPs per token at most, of the identity plan's: as 1.15 or 115%")
         ->type_name("RATIO")
         ->group(group);
-    sub->add_option("--max-kv", o.max_kv, "Cache bytes at most, as a ratio to the identity plan's")
+    sub->add_option("--max-kv", command->max_kv,
+                    "Cache bytes at most, of the identity plan's: as 0.8 or 80%")
         ->type_name("RATIO")
         ->group(group);
     sub->add_flag("--drop-ffn", o.drop_ffn, "Drop FFNs too")->group(group);

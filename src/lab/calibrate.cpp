@@ -1,5 +1,7 @@
 #include "lab/calibrate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -174,6 +176,33 @@ Calibration calibrate(const ModelShape& shape, const CacheSettings& cache,
         }
         dropped = joined(dropped, last.candidates[*last.chosen].group);
     }
+}
+
+std::vector<std::string> broken_limits(const DropLimits& limits, double kv,
+                                       const std::optional<PlanLoss>& selection,
+                                       const std::optional<PlanLoss>& validation) {
+    std::vector<std::string> broken;
+    if (limits.keep_kv && kv > *limits.keep_kv) {
+        broken.push_back(fmt::format("--keep-kv: asked {:.4g} % of the K/V bytes, reached {:.4g} %",
+                                     *limits.keep_kv * 100, kv * 100));
+    }
+    if (!selection || !validation) return broken;
+    if (limits.max_loss && validation->perplexity > *limits.max_loss) {
+        broken.push_back(fmt::format(
+            "--max-loss {:.4g} % does not hold on validation: perplexity {:+.3f} % on "
+            "selection, {:+.3f} % on validation",
+            *limits.max_loss * 100, selection->perplexity * 100, validation->perplexity * 100));
+    }
+    if (limits.max_kl && validation->kl > *limits.max_kl) {
+        broken.push_back(fmt::format(
+            "--kl {:.4g} does not hold on validation: KL {:.5f} on selection, {:.5f} on validation",
+            *limits.max_kl, selection->kl, validation->kl));
+    }
+    for (const std::string& name : validation->worse) {
+        broken.push_back(
+            fmt::format("{} is significantly worse than the identity plan's on validation", name));
+    }
+    return broken;
 }
 
 std::vector<CurvePoint> calibration_curve(const Calibration& calibration, const ModelShape& shape,

@@ -88,6 +88,13 @@ Calibration calibrate(const ModelShape& shape, const CacheSettings& cache,
                       std::span<const Measure> measures, const DropLimits& limits,
                       const ScorePlans& score);
 
+/// What of the limits does not hold where it had to: a loss over them, or worse answers, on the
+/// validation part (`selection` is there to compare), and a cache (`kv`, of the identity's) that is
+/// larger than was asked for. Sentences with both numbers.
+std::vector<std::string> broken_limits(const DropLimits& limits, double kv,
+                                       const std::optional<PlanLoss>& selection,
+                                       const std::optional<PlanLoss>& validation);
+
 /// The curve of a profile, from the first drop on: of every round that dropped something the loss
 /// that was calibrated by, and the cache bytes.
 std::vector<CurvePoint> calibration_curve(const Calibration& calibration, const ModelShape& shape,

@@ -221,6 +221,22 @@ TEST(Calibrate, CanBeStoppedBetweenRounds) {
     EXPECT_EQ(found.rounds.size(), 2U);
 }
 
+TEST(BrokenLimits, AreSaidWithBothNumbers) {
+    const PlanLoss small{.perplexity = 0.009, .kl = 0.01};
+    const PlanLoss great{.perplexity = 0.19, .kl = 0.03, .worse = {"exact:logic"}};
+    EXPECT_THAT(broken_limits({.max_loss = 0.01, .max_kl = 0.02}, 0.5, small, small), IsEmpty());
+    EXPECT_THAT(broken_limits({.max_loss = 0.01, .max_kl = 0.02}, 0.5, small, great),
+                ElementsAre("--max-loss 1 % does not hold on validation: perplexity +0.900 % on "
+                            "selection, +19.000 % on validation",
+                            "--kl 0.02 does not hold on validation: KL 0.01000 on selection, "
+                            "0.03000 on validation",
+                            "exact:logic is significantly worse than the identity plan's on "
+                            "validation"));
+    EXPECT_THAT(broken_limits({.keep_kv = 0.01}, 1.0 / 3, small, std::nullopt),
+                ElementsAre("--keep-kv: asked 1 % of the K/V bytes, reached 33.33 %"));
+    EXPECT_THAT(broken_limits({.keep_kv = 0.5}, 0.5, std::nullopt, std::nullopt), IsEmpty());
+}
+
 TEST(Calibrate, NeedsALimit) {
     EXPECT_THAT(error_of([] { run(llama_shape(), {}, {}); }), HasSubstr("no limit"));
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "lab/statistics.h"
@@ -252,9 +253,43 @@ class Beam {
         }
         std::ranges::stable_sort(result_.front, std::greater<>{},
                                  [&](size_t i) { return result_.plans[i].gain; });
-        if (result_.front.empty()) return;
+        if (result_.front.empty()) {
+            if (!result_.identity_within) pick_nearest();
+            return;
+        }
         const double gain = result_.plans[result_.front.front()].gain;
         if (!result_.identity_within || gain > 0) result_.best = result_.front.front();
+    }
+
+    /// How many times the budget that is exceeded most.
+    double excess(const SearchedPlan& plan) const {
+        return std::max(options_.max_compute ? plan.compute / *options_.max_compute : 0.0,
+                        options_.max_kv ? plan.kv / *options_.max_kv : 0.0);
+    }
+
+    void pick_nearest() {
+        double least = excess(*planner_.make({}, 0));
+        double gain = std::numeric_limits<double>::infinity();  // of the identity plan: it is safe
+        for (size_t i = 0; i < result_.plans.size(); ++i) {
+            const SearchedPlan& it = result_.plans[i];
+            if (!it.worse.empty()) continue;
+            const double own = excess(it);
+            if (own > least || (own == least && it.gain <= gain)) continue;
+            least = own;
+            gain = it.gain;
+            result_.nearest = i;
+        }
+        SearchState all;
+        for (;;) {
+            const std::vector<DropGroup> groups = drop_candidates(shape_, all.dropped);
+            if (groups.empty()) break;
+            all = after(std::move(all), {.attention = groups.front()});
+        }
+        for (int32_t layer = 0; options_.drop_ffn && layer < shape_.n_layer; ++layer) {
+            all.dropped_ffn.push_back(layer);
+        }
+        const std::optional<SearchedPlan> cheapest = planner_.make(std::move(all), 0);
+        result_.reachable = !cheapest || within_budget(*cheapest, options_);
     }
 
     const ModelShape& shape_;
@@ -267,8 +302,8 @@ class Beam {
 };
 
 std::string unit_of(const Measure& measure) {
-    const bool share = measure.name.starts_with("exact") || measure.name.starts_with("top1");
-    return share ? "0 to 1" : "nats per token";
+    const std::string kind = measure.name.substr(0, measure.name.find(':'));
+    return kind == "nll" || kind == "kl" || kind == "answer_nll" ? "nats per token" : "0 to 1";
 }
 
 Difference shown(const PairedDifference& d) {
@@ -360,8 +395,8 @@ SearchResult search(const ModelShape& shape, const CacheSettings& cache,
     return Beam(shape, cache, options).run(measures, rank_measure, score);
 }
 
-ReportData search_report(const SearchResult& result, const Trials& trials,
-                         const LayerPlan& identity, size_t rank_measure) {
+ReportData search_report(const SearchResult& result, const SearchOptions& options,
+                         const Trials& trials, const LayerPlan& identity, size_t rank_measure) {
     ReportData data;
     data.n_plans_tried = result.plans.size();
     const PlanItems* const base = trials.find(identity, TrialPart::selection);
@@ -386,8 +421,12 @@ ReportData search_report(const SearchResult& result, const Trials& trials,
     }
     std::vector<size_t> order(result.plans.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(order, std::greater<>{},
-                             [&](size_t i) { return result.plans[i].gain; });
+    // The first is what a profile has: of equal ones the cheapest.
+    std::ranges::stable_sort(order, {}, [&](size_t i) {
+        const SearchedPlan& it = result.plans[i];
+        return std::tuple(!within_budget(it, options), !it.worse.empty(), -it.gain,
+                          cost_of(it, options));
+    });
     for (const size_t i : order) {
         const SearchedPlan& plan = result.plans[i];
         ReportRow row{.flag = state_flags(plan.state),
@@ -419,6 +458,10 @@ ReportData search_report(const SearchResult& result, const Trials& trials,
         }
         data.rows.push_back(std::move(row));
     }
+    data.notes.push_back(
+        fmt::format("a plan survives a measure when its difference on the selection items, for "
+                    "better or worse, stays significant after Holm's correction over all {} plans",
+                    result.plans.size()));
     return data;
 }
 

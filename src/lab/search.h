@@ -95,6 +95,10 @@ struct SearchResult {
     /// within.
     std::optional<size_t> best = {};
     bool identity_within = true;  ///< is the identity plan itself within the budgets?
+    /// Where nothing is within the budgets: what comes nearest of all that the guards let through.
+    /// None: the identity plan is as near.
+    std::optional<size_t> nearest = {};
+    bool reachable = true;  ///< would all drops that may be made come within the budgets?
 };
 
 /// Beam search from the identity plan. Depth 1 scores every single block and every single drop;
@@ -105,9 +109,9 @@ SearchResult search(const ModelShape& shape, const CacheSettings& cache,
                     std::span<const Measure> measures, size_t rank_measure,
                     const SearchOptions& options, const ScorePlans& score);
 
-/// The result as a report's rows, best first, with intervals, Holm's marks over all plans, and what
-/// was scored on the validation part.
-ReportData search_report(const SearchResult& result, const Trials& trials,
-                         const LayerPlan& identity, size_t rank_measure);
+/// The result as a report's rows, those within the budgets first, each part by falling gain; with
+/// intervals, Holm's marks over all plans, and what was scored on the validation part.
+ReportData search_report(const SearchResult& result, const SearchOptions& options,
+                         const Trials& trials, const LayerPlan& identity, size_t rank_measure);
 
 }  // namespace pleat

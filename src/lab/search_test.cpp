@@ -138,6 +138,20 @@ TEST(Search, SaysWhenNothingIsWithinTheBudget) {
     EXPECT_THAT(found.front, IsEmpty());
 }
 
+TEST(Search, NamesTheNearestWhereNothingIsWithinTheBudget) {
+    const ModelShape shape = llama_shape({.n_layer = 9});
+    Fake fake;
+    for (int32_t layer = 0; layer < 9; ++layer) fake.drop[layer] = 0.1 * layer;
+    const SearchResult found = run(shape, {.depth = 2, .max_kv = 0.5}, fake);
+    ASSERT_TRUE(found.nearest);
+    EXPECT_EQ(state_spec(found.plans[*found.nearest].state), "drop:0..1");
+    EXPECT_TRUE(found.reachable);
+    EXPECT_FALSE(run(shape, {.depth = 2, .max_compute = 0.01}, fake).reachable);
+    EXPECT_FALSE(run(hybrid_shape({.n_layer = 12}), {.depth = 2, .max_kv = 0.001}, fake).reachable);
+    // Within reach, nothing is "nearest".
+    EXPECT_FALSE(run(shape, {.depth = 2, .max_kv = 0.9}, fake).nearest);
+}
+
 TEST(Search, KeepsTheIdentityPlanWhereNothingIsBetter) {
     Fake fake;
     for (int32_t layer = 0; layer < 9; ++layer) {
