@@ -3,17 +3,19 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "serve/http_socket.h"
 
 namespace pleat {
 
-/// What a connection does; the order is that in which they must make room for others.
+/// What a connection does.
 enum class ConnectionState : uint8_t {
     idle,     ///< answered, no new request yet
     fresh,    ///< no request yet
@@ -48,14 +50,15 @@ class Connections {
   public:
     using Serve = std::function<void(Connection&)>;
 
-    explicit Connections(size_t most) : most_(most) {}
+    /// `refusal` is all that a client gets to hear that cannot even be heard out.
+    Connections(size_t most, std::string refusal) : most_(most), refusal_(std::move(refusal)) {}
     ~Connections();
     Connections(const Connections&) = delete;
     Connections& operator=(const Connections&) = delete;
 
-    /// Runs `serve` on a thread of the connection's own. When there are too many, one that waits
-    /// for its client is dropped; when all are busy, the newcomer is refused(); past some dozens
-    /// of those it is closed without a word.
+    /// Runs `serve` on a thread of the connection's own. When there are too many, the one that has
+    /// waited longest for its client is dropped; when all are at work, the newcomer is refused();
+    /// past some dozens of those it gets the refusal from here, unheard.
     void start(Socket socket, const Serve& serve);
 
     /// Of the connection's own thread; false when it has been dropped and has to end.
@@ -75,13 +78,21 @@ class Connections {
 
   private:
     bool make_room_locked();
+    void turn_away(Socket socket);
     void drop_those_in(ConnectionState state);
     static void drop(Connection& connection);
 
+    struct Leaving {
+        Socket socket;
+        std::chrono::steady_clock::time_point since;
+    };
+
     size_t most_;
+    std::string refusal_;
     mutable std::mutex mutex_;
     std::condition_variable ended_;
     std::list<Connection> all_;
+    std::deque<Leaving> leaving_;  ///< turned away, and not closed before they can have read so
     bool closing_ = false;
 };
 

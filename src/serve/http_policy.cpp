@@ -136,9 +136,15 @@ void HttpPolicy::check_origin(const HttpHead& head) const {
     const std::string_view origin = head.header("origin");
     if (cors_allows(origin)) return;
     if (origin == fmt::format("http://{}", head.header("host"))) return;
+    if (settings_.cors_origins.empty()) {
+        throw RequestError(403,
+                           "the request comes from a web page (Origin header), and none may use "
+                           "this server (--cors-origin allows one)");
+    }
     throw RequestError(403,
-                       "the request comes from a web page (Origin header), and none may use this "
-                       "server (--cors-origin allows one)");
+                       fmt::format("the request comes from a web page (Origin header) that is "
+                                   "none of those that may use this server (--cors-origin): {}",
+                                   fmt::join(settings_.cors_origins, ", ")));
 }
 
 bool HttpPolicy::cors_allows(std::string_view origin) const {

@@ -180,6 +180,8 @@ TEST(HttpPolicy, WithCorsLetsThoseOriginsIn) {
     const HttpHead foreign = request("POST", "/v1/chat", {{"origin", "http://b.example"}});
     EXPECT_EQ(server.status(foreign), 403);
     EXPECT_THAT(server.policy.cors_headers(foreign), ElementsAre(Pair("Vary", "Origin")));
+    EXPECT_THAT(server.policy.refuse(foreign, true)->body,
+                testing::HasSubstr("may use this server (--cors-origin): http://a.example, "));
 }
 
 TEST(HttpPolicy, AnswersAPreflightWithoutAKey) {

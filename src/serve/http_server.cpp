@@ -36,7 +36,7 @@ struct Exchange {
 };
 thread_local Exchange* exchange = nullptr;
 
-void write_answer(HttpStream& stream, const HttpAnswer& answer, const HttpHeaders& more) {
+std::string answer_text(const HttpAnswer& answer, const HttpHeaders& more = {}) {
     std::string text =
         fmt::format("HTTP/1.1 {} {}\r\n", answer.status, httplib::status_message(answer.status));
     for (const HttpHeaders* const headers : {&answer.headers, &more}) {
@@ -44,8 +44,14 @@ void write_answer(HttpStream& stream, const HttpAnswer& answer, const HttpHeader
     }
     if (!answer.body.empty()) text += "Content-Type: application/json; charset=utf-8\r\n";
     if (answer.status != 204) text += fmt::format("Content-Length: {}\r\n", answer.body.size());
-    stream.write(text + "Connection: close\r\n\r\n" + answer.body);
+    return text + "Connection: close\r\n\r\n" + answer.body;
 }
+
+RequestError too_many_connections() { return {503, "too many connections"}; }
+
+/// What an event stream's readers skip: a chunk with a comment.
+constexpr const char* event_stream_probe = "3\r\n:\n\n\r\n";
+constexpr const char* head_probe = "HTTP/1.1 100 Continue\r\n\r\n";
 
 /// What cpp-httplib finds wrong while it reads a body.
 RequestError error_of_reading(int status) {
@@ -73,7 +79,7 @@ class HttpServer::Impl : private httplib::Server {
     explicit Impl(HttpSettings settings)
         : settings_(std::move(settings)),
           policy_(settings_),
-          connections_(settings_.max_connections),
+          connections_(settings_.max_connections, answer_text(answer_of(too_many_connections()))),
           wake_up_(wake_up_pipe()) {
         set_payload_max_length(settings_.max_body_bytes);
         set_error_handler([](const httplib::Request&, httplib::Response& response) {
@@ -95,6 +101,10 @@ class HttpServer::Impl : private httplib::Server {
                                                                   httplib::Response& response) {
             connections_.enter(exchange->connection, ConnectionState::busy);
             if (settings_.log_bodies) exchange->body = request.body;
+            // cpp-httplib's own takes every client that has ended its sending for one that has
+            // gone. The request is no constant: it only passes it on as one.
+            const_cast<httplib::Request&>(request).is_connection_closed =
+                [&stream = exchange->stream] { return !stream.is_peer_alive(); };
             try {
                 handler(request, response);
             } catch (...) {
@@ -151,6 +161,7 @@ class HttpServer::Impl : private httplib::Server {
         connections_.drop_all();
     }
 
+    bool loopback() const { return listener_.loopback; }
     size_t n_connections() const { return connections_.size(); }
 
   private:
@@ -180,8 +191,10 @@ class HttpServer::Impl : private httplib::Server {
     void serve(Connection& connection) {
         HttpStream stream(connection.fd(), settings_);
         const auto patience = connection.refused() ? refusal_time : settings_.idle_time;
+        // Nobody may take one for idle whose request has been taken from its socket.
+        const auto on_input = [&] { connections_.enter(connection, ConnectionState::reading); };
         bool again = true;
-        while (again && stream.await_request(patience)) {
+        while (again && stream.await_request(patience, on_input)) {
             again = connections_.enter(connection, ConnectionState::reading) &&
                     serve_one(connection, stream) &&
                     connections_.enter(connection, ConnectionState::idle);
@@ -203,16 +216,16 @@ class HttpServer::Impl : private httplib::Server {
             begin = Clock::now();
             head = parse_http_head(*text, {.uri_bytes = settings_.max_uri_bytes});
             current.cors_headers = policy_.cors_headers(head);
-            if (connection.refused()) throw RequestError(503, "too many connections");
+            if (connection.refused()) throw too_many_connections();
             if (const auto answer = policy_.refuse(head, ready_.load(std::memory_order_acquire))) {
                 current.status = answer->status;
-                write_answer(stream, *answer, current.cors_headers);
+                stream.write(answer_text(*answer, current.cors_headers));
             } else {
                 again = answer_with_httplib(current, head);
             }
         } catch (const RequestError& error) {
             current.status = error.status();
-            write_answer(stream, answer_of(error), current.cors_headers);
+            stream.write(answer_text(answer_of(error), current.cors_headers));
         }
         log(current, head, begin);
         return again && !stopping_.load();
@@ -220,6 +233,7 @@ class HttpServer::Impl : private httplib::Server {
 
     bool answer_with_httplib(Exchange& current, const HttpHead& head) {
         current.stream.begin_body(print_for_handler(head));
+        current.stream.set_probe(head.http_1_0 ? "" : head_probe);
         // The pointer must not outlive what it points to, whatever a handler throws.
         struct Scope {
             explicit Scope(Exchange* now) { exchange = now; }
@@ -250,6 +264,13 @@ class HttpServer::Impl : private httplib::Server {
     void finish_head(httplib::Response& response) const {
         if (exchange == nullptr) return;
         exchange->status = response.status;
+        HttpStream& stream = exchange->stream;
+        // cpp-httplib would read a body to its end even when the connection is to be closed.
+        if (response.status >= 400) stream.end_body();
+        if (response.status == client_closed_request) stream.give_up();
+        const bool events = response.get_header_value("Transfer-Encoding") == "chunked" &&
+                            response.get_header_value("Content-Type") == "text/event-stream";
+        stream.set_probe(events ? event_stream_probe : "");
         for (const auto& [name, value] : exchange->cors_headers) response.set_header(name, value);
         if (!response.has_header("Keep-Alive")) return;
         response.headers.erase("Keep-Alive");
@@ -297,6 +318,7 @@ void HttpServer::post(const std::string& path, HttpHandler handler) {
 void HttpServer::ready() { impl_->set_ready(); }
 int HttpServer::bind() { return impl_->bind(); }
 std::string HttpServer::url() const { return impl_->url(); }
+bool HttpServer::loopback() const { return impl_->loopback(); }
 void HttpServer::listen() { impl_->listen(); }
 void HttpServer::stop() { impl_->stop(); }
 void HttpServer::abort() { impl_->abort(); }

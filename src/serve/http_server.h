@@ -41,6 +41,8 @@ class HttpServer {
     int bind();
     /// "http://127.0.0.1:8080", once bound.
     std::string url() const;
+    /// Only this machine can reach it; once bound.
+    bool loopback() const;
     /// Serves until stop() and the end of the last request under way; call after bind().
     void listen();
     /// From any thread: takes no new connection, closes idle ones; requests under way go on.

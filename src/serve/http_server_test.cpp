@@ -71,6 +71,10 @@ class TestServer {
                                                       throw std::runtime_error("in a stream");
                                                   });
         });
+        server_.get("/gone", [](const httplib::Request& request, httplib::Response&) {
+            while (!request.is_connection_closed()) std::this_thread::sleep_for(1ms);
+            throw client_gone();
+        });
         server_.get("/refuse", [](const httplib::Request&, httplib::Response&) {
             throw RequestError(400, "n is -1", "n");
         });
@@ -185,7 +189,8 @@ TEST(HttpServer, TakesChunkedBodies) {
     client.send(head + "2\r\n[1\r\n1\r\n]\r\n0\r\n\r\n");
     EXPECT_THAT(client.read_answer(), AllOf(StartsWith(ok), EndsWith("[1]")));
     client.send(head + "x\r\n");
-    EXPECT_EQ(error_of(client.read_answer())["code"], 400);
+    EXPECT_EQ(error_of(client.read_all())["code"], 400);
+    EXPECT_TRUE(client.closed()) << "the rest of it is not waited for";
 }
 
 TEST(HttpServer, TellsAClientThatAsksWhetherToSendItsBody) {
@@ -352,6 +357,35 @@ TEST(HttpServer, DropsTheLongestIdleConnectionToMakeRoom) {
     EXPECT_THAT(first.send(request("GET /health")).read_answer(), StartsWith(ok));
 }
 
+TEST(HttpServer, DropsTheLongestWaitingConnectionHoweverFresh) {
+    const TestServer server({.max_connections = 3, .header_time = 1h, .idle_time = 1h});
+    std::deque<RawClient> fresh;
+    for (int i = 0; i < 3; ++i) fresh.emplace_back(server.port);
+    EXPECT_THAT(server.get("/health"), StartsWith(ok));
+    EXPECT_EQ(fresh.front().read_all(), "");
+    EXPECT_TRUE(fresh.front().closed());
+    EXPECT_THAT(fresh.back().send(request("GET /health")).read_answer(), StartsWith(ok));
+}
+
+TEST(HttpServer, TellsEveryClientThatIsTooManyWithoutAReset) {
+    TestServer server({.max_connections = 1});
+    RawClient served = server.client();
+    served.send(request("GET /wait"));
+    ASSERT_TRUE(soon([&] { return server.waiting == 1; }));
+    std::deque<RawClient> others;  // more than get a thread to hear them out
+    for (int i = 0; i < 100; ++i) {
+        others.emplace_back(server.port);
+        others.back().send(post("/echo", std::string(1000, 'x')));
+    }
+    for (RawClient& client : others) {
+        const std::string answer = client.read_all();
+        EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+        EXPECT_FALSE(client.was_reset());
+    }
+    server.let_go = true;
+    EXPECT_THAT(served.read_answer(), EndsWith("done"));
+}
+
 TEST(HttpServer, DropsClientsThatNeverEndTheirHeadersToMakeRoom) {
     const TestServer server({.max_connections = 4, .header_time = 60s});
     std::deque<RawClient> slow;
@@ -384,6 +418,35 @@ TEST(HttpServer, LetsHandlersSeeThatTheirClientHasGone) {
     waiting.vanish();
     streaming.vanish();
     EXPECT_TRUE(soon([&] { return server.vanished == 2 && server.server().n_connections() == 0; }));
+}
+
+TEST(HttpServer, AnswersClientsThatHaveEndedTheirSending) {
+    TestServer server;
+    RawClient waiting = server.client();
+    RawClient streaming = server.client();
+    RawClient quick = server.client();
+    waiting.send(request("GET /wait")).half_close();
+    streaming.send(request("GET /stream")).half_close();
+    quick.send(post("/echo", "[1]")).half_close();
+    EXPECT_THAT(quick.read_all(), AllOf(StartsWith(ok), EndsWith("[1]")));
+    // Whether they have closed, only something that is sent to them shows.
+    EXPECT_EQ(waiting.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    const std::string beginning = streaming.read_until("data: x");
+    server.let_go = true;
+    EXPECT_THAT(waiting.read_all(), AllOf(StartsWith(ok), EndsWith("done")));
+    EXPECT_THAT(beginning + streaming.read_all(),
+                AllOf(HasSubstr("\r\n3\r\n:\n\n\r\n"), EndsWith("data: [DONE]\n\n\r\n0\r\n\r\n")));
+    EXPECT_EQ(server.vanished, 0);
+}
+
+TEST(HttpServer, SendsNothingToAClientThatIsTakenForGone) {
+    const TestServer server;
+    RawClient client = server.client();
+    // A client of HTTP/1.0 knows no 100 Continue.
+    client.send("GET /gone HTTP/1.0\r\nHost: localhost\r\n\r\n").half_close();
+    EXPECT_EQ(client.read_all(), "");
+    ASSERT_TRUE(soon([&] { return server.log().size() == 1; }));
+    EXPECT_EQ(server.log()[0].status, client_closed_request);
 }
 
 TEST(HttpServer, StopsWhenTheLastAnswerIsWritten) {

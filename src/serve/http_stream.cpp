@@ -64,7 +64,8 @@ ssize_t HttpStream::receive_more(Clock::time_point deadline) {
     return n;
 }
 
-bool HttpStream::await_request(std::chrono::milliseconds patience) {
+bool HttpStream::await_request(std::chrono::milliseconds patience,
+                               const std::function<void()>& on_input) {
     const Clock::time_point deadline = Clock::now() + patience;
     while (true) {
         // An empty line before a request is forgiven, as HTTP asks for.
@@ -73,6 +74,8 @@ bool HttpStream::await_request(std::chrono::milliseconds patience) {
             ++received_read_;
         }
         if (received_read_ < received_.size()) return true;
+        if (wait_for(POLLIN, deadline) != Wait::ready) return false;
+        on_input();
         if (receive_more(deadline) <= 0) return false;
     }
 }
@@ -123,6 +126,7 @@ void HttpStream::begin_body(std::string head) {
     body_bytes_ = 0;
     body_begin_ = Clock::now();
     body_timed_out_ = false;
+    body_ended_ = false;
 }
 
 ssize_t HttpStream::read(char* to, size_t size) {
@@ -131,7 +135,7 @@ ssize_t HttpStream::read(char* to, size_t size) {
         head_read_ += n;
         return static_cast<ssize_t>(n);
     }
-    if (body_timed_out_) return -1;
+    if (body_timed_out_ || body_ended_) return -1;
     if (received_read_ == received_.size()) {
         const Clock::time_point deadline =
             body_begin_ + settings_.body_time +
@@ -147,6 +151,7 @@ ssize_t HttpStream::read(char* to, size_t size) {
 }
 
 ssize_t HttpStream::write(const char* from, size_t size) {
+    if (given_up_) return -1;
     size_t done = 0;
     while (done < size) {
         const ssize_t n = ::send(fd_, from + done, size - done, send_flags);
@@ -181,9 +186,14 @@ bool HttpStream::wait_writable() const {
 }
 
 bool HttpStream::is_peer_alive() const {
-    char byte = 0;
-    const ssize_t n = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return n > 0 || (n < 0 && (would_block() || errno == EINTR));
+    pollfd poll{.fd = fd_, .events = POLLRDHUP, .revents = 0};
+    if (::poll(&poll, 1, 0) <= 0) return true;
+    if ((poll.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0 || probe_.empty()) return false;
+    if (probed_) return true;
+    // One that has closed answers with a reset, which the next look sees.
+    const ssize_t n = ::send(fd_, probe_.data(), probe_.size(), send_flags);
+    probed_ = n > 0;
+    return n == static_cast<ssize_t>(probe_.size()) || (n < 0 && would_block());
 }
 
 void HttpStream::get_remote_ip_and_port(std::string& ip, int& port) const {

@@ -3,6 +3,7 @@
 #include <httplib.h>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -17,13 +18,23 @@ class HttpStream final : public httplib::Stream {
     HttpStream(int fd, const HttpSettings& settings) : fd_(fd), settings_(settings) {}
 
     /// Waits for a request's first byte; false when none came in time or the client has gone.
-    bool await_request(std::chrono::milliseconds patience);
+    /// `on_input` is called before anything is taken from the socket.
+    bool await_request(std::chrono::milliseconds patience, const std::function<void()>& on_input);
     /// The bytes of a request's head with its blank line. Nothing when the client has gone. Throws
     /// RequestError: 400, 408, 414 or 431.
     std::optional<std::string> read_head(std::chrono::milliseconds patience);
     /// What read() gives from here on: `head`, then the body as it comes, from now on timed.
     void begin_body(std::string head);
     bool body_timed_out() const { return body_timed_out_; }
+    /// The rest of the body is not wanted: read() gives nothing more of it.
+    void end_body() { body_ended_ = true; }
+
+    /// What may be sent at this point of the exchange without changing the answer; empty: nothing.
+    /// A client that has ended its sending may still read: whether it does, or has closed, only
+    /// comes out when something is sent to it (is_peer_alive()).
+    void set_probe(std::string probe) { probe_ = std::move(probe); }
+    /// Writes nothing more: nobody reads it.
+    void give_up() { given_up_ = true; }
 
     /// Ends the answer and waits a moment until the client has ended, too: to close while it still
     /// sends would take the answer from it.
@@ -33,6 +44,8 @@ class HttpStream final : public httplib::Stream {
     bool is_readable() const override;
     bool wait_readable() const override;
     bool wait_writable() const override;
+    /// Takes one that has ended its sending for alive until the probe says otherwise; without a
+    /// probe, for gone.
     bool is_peer_alive() const override;
     ssize_t read(char* to, size_t size) override;
     /// All of it, or -1.
@@ -63,6 +76,10 @@ class HttpStream final : public httplib::Stream {
     size_t body_bytes_ = 0;
     Clock::time_point body_begin_ = {};
     bool body_timed_out_ = false;
+    bool body_ended_ = false;
+    std::string probe_;
+    mutable bool probed_ = false;
+    bool given_up_ = false;
     bool receive_timed_out_ = false;
 };
 
