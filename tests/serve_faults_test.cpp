@@ -202,13 +202,49 @@ TEST(ServeFaults, SigintEndsTheServerToo) {
 }
 
 TEST(ServeFaults, AnswersThatDoNotEndAreCutAfterTheDrainTimeout) {
-    ServerProcess server(with({"--drain-timeout", "0.2"}, long_context));
-    RawClient client = server.connect();
-    client.send(endless_stream).read_until(first_event);
+    ServerProcess server(with({"--drain-timeout", "0.2", "-np", "2"}, long_context));
+    const std::string endless = ServerProcess::post_text(
+        "/completion", R"({"prompt": "The cat", "n_predict": -1, "ignore_eos": true})");
+    RawClient streaming = server.connect();
+    streaming.send(endless_stream).read_until(first_event);
+    RawClient running = server.connect();
+    running.send(endless);
+    ASSERT_TRUE(soon([&] { return busy_slots(server) == 2; }));
+    RawClient waiting_stream = server.connect();
+    waiting_stream.send(endless_stream);
+    RawClient waiting_for_all = server.connect();
+    waiting_for_all.send(endless);
+    ASSERT_TRUE(soon([&] { return waiting(server, 2); }));
     const ToolRun run = server.stop();
     EXPECT_EQ(run.status, 0) << run.err;
     EXPECT_THAT(run.err, HasSubstr("did not end in time"));
-    EXPECT_FALSE(complete(client.read_all()));
+    for (RawClient* client : {&streaming, &waiting_stream}) {
+        const std::string stream = client->read_all();
+        EXPECT_THAT(stream, HasSubstr("data: {\"error\":{\"code\":503,"));
+        EXPECT_TRUE(complete(stream));
+    }
+    for (RawClient* client : {&running, &waiting_for_all}) {
+        const HttpResponse answer = read_response(client->read_all());
+        EXPECT_EQ(answer.status, 503);
+        EXPECT_EQ(answer.json()["error"]["type"], "unavailable_error");
+    }
+}
+
+TEST(ServeFaults, APromptThatCannotFitIsRefusedBeforeItIsTokenized) {
+    ServerProcess server(with({"-c", "512"}));
+    json messages = json::array();
+    for (int i = 0; i < 60'000; ++i) messages.push_back({{"role", "user"}, {"content", "a"}});
+    const std::string text = json(messages).dump();
+    const HttpResponse chat = server.post("/v1/chat/completions", {{"messages", messages}});
+    const HttpResponse completion = server.post("/completion", {{"prompt", text}});
+    const HttpResponse embedding = server.post("/v1/embeddings", {{"input", text}});
+    for (const HttpResponse& answer : {chat, completion, embedding}) {
+        EXPECT_EQ(answer.status, 400);
+        EXPECT_EQ(answer.json()["error"]["type"], "exceed_context_size_error");
+        EXPECT_EQ(answer.json()["error"]["n_ctx"], 512);
+    }
+    EXPECT_EQ(server.post("/tokenize", {{"content", text}}).status, 400);
+    EXPECT_EQ(server.stop().status, 0);
 }
 
 TEST(ServeFaults, ASecondSignalEndsTheServerAtOnce) {
@@ -217,8 +253,34 @@ TEST(ServeFaults, ASecondSignalEndsTheServerAtOnce) {
     client.send(endless_stream).read_until(first_event);
     server.send(SIGTERM);
     ASSERT_TRUE(soon([&] { return server.log().find("stopping") != std::string::npos; }));
-    server.send(SIGTERM);
+    EXPECT_TRUE(soon([&] {  // once it comes late enough to be a second one
+        server.send(SIGTERM);
+        return server.ended();
+    }));
     EXPECT_EQ(server.wait().status, 128 + SIGTERM);
+}
+
+TEST(ServeFaults, ASignalThatIsPassedOnTwiceIsOne) {
+    ServerProcess server(with({}));
+    RawClient client = server.connect();
+    client.send(stream_text(300)).read_until(first_event);
+    server.send(SIGTERM);
+    server.send(SIGINT);
+    EXPECT_TRUE(complete(client.read_all()));
+    EXPECT_EQ(server.wait().status, 0);
+}
+
+TEST(ServeFaults, AClientThatHasEndedItsSendingGetsItsAnswer) {
+    const ServerProcess server(with({}));
+    for (const bool stream : {false, true}) {
+        const json body = {
+            {"prompt", "The cat"}, {"n_predict", 200}, {"ignore_eos", true}, {"stream", stream}};
+        RawClient client = server.connect();
+        client.send(ServerProcess::post_text("/completion", body.dump())).half_close();
+        const std::string answer = client.read_all();
+        EXPECT_THAT(answer, HasSubstr("HTTP/1.1 200 OK"));
+        EXPECT_THAT(answer, HasSubstr("\"tokens_predicted\":200"));
+    }
 }
 
 TEST(ServeFaults, KeysGuardAllButHealth) {
@@ -332,6 +394,10 @@ TEST(ServeFlags, ThatCannotBeAreRefusedInOneLine) {
     EXPECT_THAT(refusal({"--pooling", "rank"}), HasSubstr("--pooling"));
     EXPECT_THAT(refusal({"--chat-template-kwargs", "[1]"}), HasSubstr("JSON object"));
     EXPECT_THAT(refusal({"--chat-template", "{% for %}"}), HasSubstr("template"));
+    for (const char* origin : {"foo", "app.example", "http://", "http://app.example/", "://a"}) {
+        EXPECT_THAT(refusal({"--cors-origin", origin}), HasSubstr("no web page has this origin"));
+    }
+    EXPECT_THAT(refusal({"--reasoning-format", "deepseek-legacy"}), HasSubstr("told once"));
     EXPECT_THAT(refusal({"--mirostat", "3"}), HasSubstr("mirostat"));
     EXPECT_THAT(refusal({"--grammar", "root ::= ("}), HasSubstr("grammar"));
 }
@@ -351,12 +417,56 @@ TEST(ServeFlags, OfLlamaServerAreTakenOrRefusedWithAReason) {
     EXPECT_THAT(refusal({"--slot-save-path", "x"}), HasSubstr("not saved"));
     EXPECT_THAT(refusal({"-hf", "a/b"}), HasSubstr("nothing is downloaded"));
     EXPECT_THAT(refusal({"--ssl-key-file", "x"}), HasSubstr("HTTPS"));
+    EXPECT_THAT(refusal({"--webui"}), HasSubstr("no web page"));
+    EXPECT_THAT(refusal({"--log-file", "x"}), HasSubstr("stderr"));
+    EXPECT_THAT(refusal({"--special"}), HasSubstr("control tokens"));
+    EXPECT_THAT(refusal({"--reasoning-budget", "0"}), HasSubstr("--reasoning off"));
     EXPECT_THAT(refusal({"--no-such-flag"}), HasSubstr("--no-such-flag"));
-    const ServerProcess server(
-        with({"--jinja", "--embeddings", "-cb", "--threads-http", "4", "--metrics", "--slots",
-              "--no-webui", "--no-warmup", "--cache-reuse", "256", "--alias", "gpt-local"}));
+    const ServerProcess server(with({"--jinja",
+                                     "--embeddings",
+                                     "-cb",
+                                     "--threads-http",
+                                     "4",
+                                     "--metrics",
+                                     "--slots",
+                                     "--no-webui",
+                                     "--no-warmup",
+                                     "--cache-reuse",
+                                     "256",
+                                     "--alias",
+                                     "gpt-local",
+                                     "-v",
+                                     "-lv",
+                                     "3",
+                                     "--log-disable",
+                                     "--log-timestamps",
+                                     "--keep",
+                                     "4",
+                                     "--no-kv-offload",
+                                     "--fit",
+                                     "off",
+                                     "--check-tensors",
+                                     "--cors-origin",
+                                     "*,http://app.example:3000"}));
+    for (const char* name : {"log-verbose", "log-verbosity", "log-disable", "log-timestamps",
+                             "no-kv-offload", "fit", "check-tensors"}) {
+        EXPECT_THAT(server.log(),
+                    HasSubstr(std::string("warning: --") + name + " changes nothing"));
+    }
     EXPECT_THAT(server.log(), HasSubstr("warning: --cache-reuse changes nothing"));
     EXPECT_EQ(server.get("/v1/models").json()["data"][0]["id"], "gpt-local");
+}
+
+TEST(ServeFlags, ThatNeedAWordGetALine) {
+    const ServerProcess others(with({"--host", "0.0.0.0", "-c", "100"}));
+    EXPECT_THAT(others.log(),
+                HasSubstr("warning: other machines may use this server without a key"));
+    EXPECT_THAT(others.log(), HasSubstr("warning: -c 100 becomes 256: "));
+    const ServerProcess guarded(with({"--host", "0.0.0.0", "--api-key", "key", "-c", "256"}));
+    EXPECT_THAT(guarded.log(), Not(AnyOf(HasSubstr("without a key"), HasSubstr("becomes"))));
+    const ToolRun version = run_pleat({"serve", "--version"});
+    EXPECT_EQ(version.status, 0);
+    EXPECT_THAT(version.out, StartsWith("pleat "));
 }
 
 /// An environment variable while it lives.

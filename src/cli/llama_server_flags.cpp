@@ -34,9 +34,13 @@ constexpr std::array settled{
     Flag{"--no-warmup", false, ""},
     Flag{"--no-perf", false, ""},
     Flag{"--threads-http", true, ""},
+    Flag{"--keep", true, ""},  // of a shifted context, which there is none of
 };
 
-constexpr std::array only_speed{
+constexpr const char* one_log = "the log is a line per request, on stderr; -q leaves it out";
+
+/// What they ask for changes no answer.
+constexpr std::array ignored{
     Flag{"--cache-reuse", true, "the longest common beginning of a slot is reused, nothing else"},
     Flag{"--cache-ram", true, "what slots hold is reused, there is no other cache of prompts"},
     Flag{"--mlock", false, "the weights are not locked in memory"},
@@ -44,6 +48,15 @@ constexpr std::array only_speed{
     Flag{"--numa", true, "threads are placed by the system"},
     Flag{"--prio", true, "threads run at the process's priority"},
     Flag{"--poll", true, "threads wait as OMP_WAIT_POLICY says"},
+    Flag{"--no-kv-offload", false, "the K/V cache is where its layer is"},
+    Flag{"--fit", true, "nothing is fitted to memory: -c and -np say what is wanted"},
+    Flag{"--check-tensors", false, "names, types and sizes are checked always, values never"},
+    Flag{"-v,--verbose,--log-verbose", false, one_log},
+    Flag{"--log-verbosity", true, one_log},
+    Flag{"--log-disable", false, one_log},
+    Flag{"--log-timestamps", false, one_log},
+    Flag{"--log-prefix", false, one_log},
+    Flag{"--log-colors", true, one_log},
 };
 
 constexpr const char* no_download = "nothing is downloaded: name a GGUF file";
@@ -58,6 +71,10 @@ constexpr const char* no_agent = "the server runs no tools: it tells clients of 
 
 constexpr std::array not_offered{
     Flag{"--no-jinja", false, "chat templates are Jinja here, always"},
+    Flag{"--webui,--ui", false, "no web page is served"},
+    Flag{"--log-file", true, "the log goes to stderr, which a shell can send to a file"},
+    Flag{"--special", false, "control tokens are no part of an answer's text"},
+    Flag{"--reasoning-budget", true, "thinking is not counted; --reasoning off turns it off"},
     Flag{"--no-cont-batching", false, "requests are batched always; -np 1 serves one at a time"},
     Flag{"--context-shift", false, "a full context ends the answer"},
     Flag{"--kv-unified", false, "each slot has a cache of its own"},
@@ -166,7 +183,7 @@ std::string last_name(const Flag& flag) {
 
 void LlamaServerFlags::add(CLI::App& app) {
     for (const Flag& flag : settled) add_flag(app, flag, [] {});
-    for (const Flag& flag : only_speed) {
+    for (const Flag& flag : ignored) {
         add_flag(app, flag, [this, &flag] {
             ignored_.push_back(fmt::format("{} changes nothing: {}", last_name(flag), flag.why));
         });

@@ -37,14 +37,15 @@ constexpr std::array short_names{
 
 /// Those that only the server knows.
 constexpr std::array server_short_names{
-    ShortName{"-to", "--timeout"},       ShortName{"-sps", "--slot-prompt-similarity"},
-    ShortName{"-rea", "--reasoning"},    ShortName{"-ctxcp", "--ctx-checkpoints"},
-    ShortName{"-cb", "--cont-batching"}, ShortName{"-nocb", "--no-cont-batching"},
-    ShortName{"-kvu", "--kv-unified"},   ShortName{"-no-kvu", "--no-kv-unified"},
-    ShortName{"-cram", "--cache-ram"},   ShortName{"-jf", "--json-schema-file"},
-    ShortName{"-mm", "--mmproj"},        ShortName{"-md", "--model-draft"},
-    ShortName{"-hf", "--hf-repo"},       ShortName{"-mu", "--model-url"},
-    ShortName{"-lm", "--load-mode"},
+    ShortName{"-to", "--timeout"},         ShortName{"-sps", "--slot-prompt-similarity"},
+    ShortName{"-rea", "--reasoning"},      ShortName{"-ctxcp", "--ctx-checkpoints"},
+    ShortName{"-cb", "--cont-batching"},   ShortName{"-nocb", "--no-cont-batching"},
+    ShortName{"-kvu", "--kv-unified"},     ShortName{"-no-kvu", "--no-kv-unified"},
+    ShortName{"-cram", "--cache-ram"},     ShortName{"-jf", "--json-schema-file"},
+    ShortName{"-mm", "--mmproj"},          ShortName{"-md", "--model-draft"},
+    ShortName{"-hf", "--hf-repo"},         ShortName{"-mu", "--model-url"},
+    ShortName{"-lm", "--load-mode"},       ShortName{"-lv", "--log-verbosity"},
+    ShortName{"-nkvo", "--no-kv-offload"},
 };
 
 const CacheType& cache_type_of_flag(std::string_view flag, const std::string& name) {

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -32,6 +34,9 @@ namespace {
 
 /// Less than other commands': a prompt is run in chunks of this size between the steps of others.
 constexpr uint32_t default_n_ubatch = 128;
+
+/// How long the last words to clients may take after the drain timeout.
+constexpr std::chrono::milliseconds farewell_time{1000};
 
 /// The server's own thread: it listens from the start, so that a taken port is said before the
 /// weights are read, and clients that come early are told to wait.
@@ -82,6 +87,19 @@ void print_request(const HttpLogEntry& entry) {
                entry.method.empty() ? "-" : entry.method, entry.path.empty() ? "-" : entry.path,
                entry.status, entry.milliseconds,
                entry.body.empty() ? "" : " " + on_one_line(entry.body));
+}
+
+std::vector<std::string> size_warnings(const CacheSettings& cache) {
+    if (cache.n_cells() == cache.n_ctx) return {};
+    return {fmt::format("-c {} becomes {}: caches are made in steps of 256 tokens", cache.n_ctx,
+                        cache.n_cells())};
+}
+
+std::vector<std::string> access_warnings(const HttpServer& server, const HttpSettings& settings) {
+    if (server.loopback() || !settings.api_keys.empty()) return {};
+    return {fmt::format(
+        "other machines may use this server without a key (--host {}): --api-key-file asks for one",
+        settings.host)};
 }
 
 struct ServeCommand {
@@ -147,15 +165,20 @@ struct ServeCommand {
         { const Sampler checked(api_settings.sampling, tokenizer); }
         const ChatFormat format(tokenizer, serving.chat_template());
         for (const std::string& more : format.warnings()) warnings.push_back(more);
+        for (const std::string& more : size_warnings(engine_settings.context.cache)) {
+            warnings.push_back(more);
+        }
         if (!context.quiet()) print_warnings(warnings);
         print_load_log(*opened, all, engine_settings.context.cache);
 
         HttpServer server(settings);
         server.bind();
+        if (!context.quiet()) print_warnings(access_warnings(server, settings));
         std::unique_ptr<Engine> engine;
         std::unique_ptr<Api> api;
         Listening listening(server);
-        const ShutdownSignals signals([&] { drain(server, listening); });
+        std::atomic<Engine*> running = nullptr;
+        const ShutdownSignals signals([&] { drain(server, listening, running); });
         load_backends_from_environment();
         try {
             engine = std::make_unique<Engine>(
@@ -167,6 +190,7 @@ struct ServeCommand {
             if (signals.seen()) return;  // asked to end before there was anything to serve
             throw;
         }
+        running.store(engine.get());
         api = std::make_unique<Api>(*engine, tokenizer, format, std::move(api_settings));
         api->add_routes(server);
         server.ready();
@@ -175,7 +199,8 @@ struct ServeCommand {
     }
 
     /// What is under way may end, in its time.
-    void drain(HttpServer& server, Listening& listening) const {
+    void drain(HttpServer& server, Listening& listening,
+               const std::atomic<Engine*>& running) const {
         if (!context.quiet()) {
             fmt::print(stderr, "stopping; a second signal ends it at once\n");
         }
@@ -183,7 +208,13 @@ struct ServeCommand {
         if (listening.wait(http.drain_time())) return;
         fmt::print(stderr, "warning: {} connections did not end in time and are cut\n",
                    server.n_connections());
+        // Clients are told so, unless they do not listen.
+        if (Engine* const engine = running.load()) engine->stop();
+        if (listening.wait(farewell_time)) return;
         server.abort();
+        if (listening.wait(farewell_time)) return;
+        fmt::print(stderr, "warning: a request that is still worked on is given up\n");
+        std::_Exit(EXIT_SUCCESS);  // its thread cannot be waited for
     }
 };
 
@@ -199,6 +230,7 @@ void add_serve(CLI::App& app) {
     command->http.add(*sub);
     command->context.add(*sub);
     command->others.add(*sub);
+    sub->set_version_flag("--version", std::string("pleat ") + PLEAT_VERSION)->group("");
     read_llama_environment(*sub);
     sub->footer(
         "The endpoints are OpenAI's and llama-server's: docs/serve.md, docs/api.md.\n"

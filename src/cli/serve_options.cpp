@@ -41,6 +41,22 @@ void check_key(const std::string& key, std::string_view from) {
     }
 }
 
+/// As browsers send it: a scheme and a host, no path.
+void check_origin(const std::string& origin) {
+    if (origin == "*" || origin == "localhost" || origin == "null") return;
+    const size_t scheme = origin.find("://");
+    const std::string_view host = scheme == std::string::npos
+                                      ? std::string_view()
+                                      : std::string_view(origin).substr(scheme + 3);
+    if (scheme != 0 && !host.empty() && host.find_first_of("/?#@ ") == std::string_view::npos) {
+        return;
+    }
+    fail(
+        "--cors-origin {}: no web page has this origin; expected a scheme and a host without a "
+        "path, such as https://chat.example or http://127.0.0.1:3000, or localhost, or *",
+        origin);
+}
+
 std::chrono::milliseconds milliseconds(double seconds) {
     return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000.0));
 }
@@ -148,6 +164,7 @@ HttpSettings HttpOptions::settings() const {
     settings.port = port_;
     settings.api_keys = api_keys();
     settings.cors_origins = split_at_commas(cors_origins_);
+    for (const std::string& origin : settings.cors_origins) check_origin(origin);
     settings.allowed_hosts = split_at_commas(allowed_hosts_);
     settings.max_connections = max_connections_;
     settings.max_body_bytes = max_body_mib_ << 20;
@@ -227,7 +244,7 @@ void ServingOptions::add_answers(CLI::App& app) {
     app.add_option("--reasoning-format", reasoning_format_,
                    "Where reasoning goes: none = stays in the content, deepseek or auto = "
                    "reasoning_content")
-        ->check(CLI::IsMember({"none", "deepseek", "auto"}))
+        ->check(CLI::IsMember({"none", "deepseek", "auto", "deepseek-legacy"}))
         ->capture_default_str()
         ->group(group);
     app.add_option("--reasoning", reasoning_,
@@ -280,6 +297,11 @@ ApiSettings ServingOptions::api_settings() const {
     settings.alias = alias_;
     settings.sampling = sampling_.params();
     settings.n_predict = n_predict_;
+    if (reasoning_format_ == "deepseek-legacy") {
+        fail(
+            "--reasoning-format deepseek-legacy is not offered: reasoning is told once, in the "
+            "content (none) or beside it (deepseek)");
+    }
     settings.reasoning =
         reasoning_format_ == "none" ? ReasoningFormat::none : ReasoningFormat::separate;
     settings.template_arguments = template_arguments(chat_template_kwargs_);

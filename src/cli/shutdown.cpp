@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cassert>
 #include <cerrno>
+#include <cstdint>
+#include <ctime>
 #include <utility>
 
 namespace pleat::cli {
@@ -13,8 +15,14 @@ namespace {
 
 // A signal handler reaches nothing but globals.
 std::atomic<int> pipe_end = -1;
-std::atomic<bool> signal_seen = false;
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+std::atomic<int64_t> first_signal_ms = 0;  ///< when it came; 0: not yet
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+int64_t milliseconds_now() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);  // of the few calls that a handler may make
+    return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000 + 1;
+}
 
 void write_to(int fd, char byte) {
     const int before = errno;
@@ -23,8 +31,13 @@ void write_to(int fd, char byte) {
 }
 
 void on_shutdown_signal(int signal) {
-    if (signal_seen.exchange(true)) ::_exit(128 + signal);
-    write_to(pipe_end.load(), 's');
+    const int64_t now = milliseconds_now();
+    int64_t first = 0;
+    if (first_signal_ms.compare_exchange_strong(first, now)) {
+        write_to(pipe_end.load(), 's');
+    } else if (now - first > ShutdownSignals::grace.count()) {
+        ::_exit(128 + signal);
+    }
 }
 
 void install(int signal, struct sigaction& before) {
@@ -41,7 +54,7 @@ void install(int signal, struct sigaction& before) {
 
 ShutdownSignals::ShutdownSignals(std::function<void()> on_signal) : pipe_(wake_up_pipe()) {
     assert(pipe_end.load() == -1);
-    signal_seen.store(false);
+    first_signal_ms.store(0);
     pipe_end.store(pipe_.second.fd());
     thread_ = std::thread([fd = pipe_.first.fd(), on_signal = std::move(on_signal)] {
         pollfd poll{.fd = fd, .events = POLLIN, .revents = 0};
@@ -62,6 +75,6 @@ ShutdownSignals::~ShutdownSignals() {
     pipe_end.store(-1);
 }
 
-bool ShutdownSignals::seen() const { return signal_seen.load(); }
+bool ShutdownSignals::seen() const { return first_signal_ms.load() != 0; }
 
 }  // namespace pleat::cli

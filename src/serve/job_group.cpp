@@ -12,17 +12,20 @@ namespace {
 
 using std::chrono::milliseconds;
 
+RequestError ended_by_server() { return {503, "the server ended the request before it was done"}; }
+
 void check_result(const JobResult& result) {
     if (!result.error.empty()) throw RequestError(result.client_error ? 400 : 500, result.error);
-    if (result.reason == FinishReason::cancelled) {
-        throw RequestError(503, "the server ended the request before it was done");
-    }
+    if (result.reason == FinishReason::cancelled) throw ended_by_server();
 }
 
 }  // namespace
 
-JobGroup::JobGroup(std::vector<std::shared_ptr<Job>> jobs)
-    : jobs_(std::move(jobs)), ended_(jobs_.size(), false), n_running_(jobs_.size()) {}
+JobGroup::JobGroup(std::vector<std::shared_ptr<Job>> jobs, std::function<bool()> ending)
+    : jobs_(std::move(jobs)),
+      ending_(std::move(ending)),
+      ended_(jobs_.size(), false),
+      n_running_(jobs_.size()) {}
 
 std::shared_ptr<JobGroup> JobGroup::submit(Engine& engine, std::vector<std::shared_ptr<Job>> jobs) {
     try {
@@ -34,7 +37,7 @@ std::shared_ptr<JobGroup> JobGroup::submit(Engine& engine, std::vector<std::shar
     } catch (const Error& e) {
         throw RequestError(400, e.what());
     }
-    return std::make_shared<JobGroup>(std::move(jobs));
+    return std::make_shared<JobGroup>(std::move(jobs), [&engine] { return engine.stopping(); });
 }
 
 std::optional<JobGroup::Event> JobGroup::take(size_t index, milliseconds patience) {
@@ -50,6 +53,13 @@ std::optional<JobGroup::Event> JobGroup::take(size_t index, milliseconds patienc
 }
 
 std::optional<JobGroup::Event> JobGroup::next(milliseconds patience) {
+    std::optional<Event> event = next_of_any(patience);
+    // The engine's own word on it may take a step, which a large model is long at.
+    if (!event && !done() && ending_ && ending_()) throw ended_by_server();
+    return event;
+}
+
+std::optional<JobGroup::Event> JobGroup::next_of_any(milliseconds patience) {
     // Alone, a job wakes its waiter. Of several each is asked in turn, since a thread can wait for
     // one only.
     constexpr milliseconds turn{2};
@@ -98,7 +108,7 @@ std::vector<Answer> wait_for_answers(JobGroup& group, const httplib::Request& re
             if (next->event.last) answer.result = group.job(next->index).result();
         }
         if (!group.done() && request.is_connection_closed()) {
-            throw RequestError(499, "the client went away");
+            throw client_gone();
         }
     }
     return answers;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -20,8 +21,8 @@ namespace pleat {
 /// that nobody waits for holds no server slot.
 class JobGroup {
   public:
-    /// Of jobs that the engine has; see submit().
-    explicit JobGroup(std::vector<std::shared_ptr<Job>> jobs);
+    /// Of jobs that the engine has; see submit(). `ending`: it will not end them any more.
+    explicit JobGroup(std::vector<std::shared_ptr<Job>> jobs, std::function<bool()> ending = {});
     ~JobGroup() { cancel(); }
     JobGroup(const JobGroup&) = delete;
     JobGroup& operator=(const JobGroup&) = delete;
@@ -47,8 +48,10 @@ class JobGroup {
 
   private:
     std::optional<Event> take(size_t index, std::chrono::milliseconds patience);
+    std::optional<Event> next_of_any(std::chrono::milliseconds patience);
 
     std::vector<std::shared_ptr<Job>> jobs_;
+    std::function<bool()> ending_;
     std::vector<bool> ended_;
     size_t n_running_;
     size_t next_ = 0;  ///< whose turn it is to be asked

@@ -93,6 +93,17 @@ TEST(JobsOfARequest, AreNotWaitedForWithoutEnd) {
     EXPECT_FALSE(two.next(milliseconds(1)).has_value());
 }
 
+TEST(JobsOfARequest, AreEndedByTheServersEndWhateverTheEngineIsAt) {
+    bool ending = false;
+    const auto all = jobs(1);
+    JobGroup group(all, [&] { return ending; });
+    EXPECT_FALSE(group.next(milliseconds(1)).has_value());
+    ending = true;
+    EXPECT_EQ(refusal_of([&] { group.next(milliseconds(1)); }).status, 503);
+    all[0]->finish({.reason = FinishReason::eos});
+    EXPECT_TRUE(group.next(milliseconds(1))->event.last) << "what has ended is told";
+}
+
 TEST(JobsOfARequest, TakeTurns) {
     const auto all = jobs(3);
     JobGroup group(all);

@@ -51,6 +51,7 @@ class ServerProcess {
     std::string log() const { return process_.err(); }
     pid_t pid() const { return process_.pid(); }
     void send(int signal) const { process_.send(signal); }
+    bool ended() { return process_.ended(); }
     /// Waits for its end; once.
     ToolRun wait() { return process_.wait(); }
     /// SIGTERM, and its end.
