@@ -109,8 +109,9 @@ TEST(CalibrateCommand, FindsDropsThatScoreAsTheyDoAlone) {
 TEST(CalibrateCommand, GivesTheSameWhenItWasKilledOnTheWay) {
     const TempDir dir;
     // Chunks enough for two pieces.
-    const Words words = calibrate_words(
-        model, {"--keep-kv", "90%", "-c", "16", "--chunks", "40", "--profile", dir.file("p.json")});
+    const Words words =
+        calibrate_words(model, {"--keep-kv", "90%", "--chunks", "12", "--validation", "0.2",
+                                "--profile", dir.file("p.json")});
     ASSERT_EQ(run_pleat(words).status, 0);
     const std::string journal = read_bytes(dir.file("p.journal.jsonl"));
     const json profile = comparable(dir.file("p.json"));
