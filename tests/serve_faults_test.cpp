@@ -461,7 +461,7 @@ TEST(ServeFlags, ThatNeedAWordGetALine) {
     const ServerProcess others(with({"--host", "0.0.0.0", "-c", "100"}));
     EXPECT_THAT(others.log(),
                 HasSubstr("warning: other machines may use this server without a key"));
-    EXPECT_THAT(others.log(), HasSubstr("warning: -c 100 becomes 256: "));
+    EXPECT_THAT(others.log(), HasSubstr("warning: a context of 100 tokens (-c) becomes 256: "));
     const ServerProcess guarded(with({"--host", "0.0.0.0", "--api-key", "key", "-c", "256"}));
     EXPECT_THAT(guarded.log(), Not(AnyOf(HasSubstr("without a key"), HasSubstr("becomes"))));
     const ToolRun version = run_pleat({"serve", "--version"});

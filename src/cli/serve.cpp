@@ -91,8 +91,8 @@ void print_request(const HttpLogEntry& entry) {
 
 std::vector<std::string> size_warnings(const CacheSettings& cache) {
     if (cache.n_cells() == cache.n_ctx) return {};
-    return {fmt::format("-c {} becomes {}: caches are made in steps of 256 tokens", cache.n_ctx,
-                        cache.n_cells())};
+    return {fmt::format("a context of {} tokens (-c) becomes {}: caches are made in steps of 256",
+                        cache.n_ctx, cache.n_cells())};
 }
 
 std::vector<std::string> access_warnings(const HttpServer& server, const HttpSettings& settings) {
