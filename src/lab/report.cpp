@@ -71,7 +71,8 @@ std::string_view subject_of(const Measure& measure) {
 
 /// Can a plan be better in it than the identity plan?
 bool is_quality(const Measure& measure) {
-    constexpr std::array<std::string_view, 5> others{"kl", "top1", "parsed", "length_ok", "cut"};
+    constexpr std::array<std::string_view, 6> others{"kl",        "top1", "parsed",
+                                                     "length_ok", "cut",  "confidence"};
     return std::ranges::find(others, kind_of_measure(measure)) == others.end();
 }
 

@@ -83,6 +83,8 @@ TEST(Balanced, SumsWhatAPlanCanBeBetterIn) {
     EXPECT_THAT(summed({"nll", "kl", "top1", "exact:logic", "answer_nll:logic"}),
                 ElementsAre("nll", "exact:logic", "answer_nll:logic"));
     EXPECT_THAT(summed({"probe:a", "exact:a", "parsed:a", "length_ok:a", "cut:a"}), ElementsAre());
+    EXPECT_THAT(summed({"nll", "probe:eq", "nearness:eq", "confidence:eq", "parsed:eq"}),
+                ElementsAre("nll", "probe:eq", "nearness:eq"));
     EXPECT_THAT(summed({"nll:a", "kl:a", "top1:a", "nll:b", "kl:b", "top1:b"}),
                 ElementsAre("nll:a", "nll:b"));
     EXPECT_THAT(summed({"math", "eq", "reasoning"}), ElementsAre("math", "eq")) << "as RYS does";
