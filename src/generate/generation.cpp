@@ -31,7 +31,8 @@ Generation::Generation(const GenerationParams& params, const Tokenizer& tokenize
       n_predict_(params.n_predict < 0 ? std::numeric_limits<size_t>::max()
                                       : static_cast<size_t>(params.n_predict)),
       n_room_(static_cast<size_t>(std::max<int64_t>(n_room, 0))),
-      special_(params.special) {
+      special_(params.special),
+      whole_characters_(params.whole_characters) {
     for (const int32_t token : prompt) sampler_.accept_prompt(token);
     finish_at_limits();
 }
@@ -58,7 +59,8 @@ std::string Generation::finish(FinishReason reason) {
     if (finished_) return {};
     finished_ = true;
     reason_ = reason;
-    std::string text = stops_.feed(characters_.flush());
+    const std::string cut = characters_.flush();
+    std::string text = stops_.feed(whole_characters_ ? std::string() : cut);
     return text + stops_.flush();
 }
 

@@ -29,6 +29,7 @@ struct GenerationParams {
     int32_t n_predict = -1;            ///< tokens at most; negative: as many as the context holds
     std::vector<std::string> stops{};  ///< the text ends before the first of these
     bool special = false;              ///< control tokens show as text
+    bool whole_characters = false;     ///< one that the end cuts is left out, not replaced
     bool operator==(const GenerationParams&) const = default;
 };
 
@@ -68,6 +69,7 @@ class Generation {
     size_t n_predict_;
     size_t n_room_;
     bool special_;
+    bool whole_characters_;
     std::vector<int32_t> tokens_;
     bool finished_ = false;
     FinishReason reason_ = FinishReason::length;

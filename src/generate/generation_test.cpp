@@ -127,6 +127,11 @@ TEST(Generation, GivesWholeCharacters) {
 TEST(Generation, CutInsideOfACharacterEndsInAReplacement) {
     const Told told = tell(tokens_of("a\u20ac"), greedy(3));
     EXPECT_EQ(told.text, "a\ufffd");
+    GenerationParams params = greedy(3);
+    params.whole_characters = true;
+    EXPECT_EQ(tell(tokens_of("a\u20ac"), params).text, "a");
+    params.n_predict = 4;
+    EXPECT_EQ(tell(tokens_of("a\u20ac"), params).text, "a\u20ac");
 }
 
 TEST(Generation, GivesTheHeldBackTextWhenCancelled) {

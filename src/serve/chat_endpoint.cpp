@@ -10,6 +10,7 @@
 #include "serve/constraint_fields.h"
 #include "serve/endpoint_stream.h"
 #include "serve/refused_fields.h"
+#include "serve/shown_tokens.h"
 
 namespace pleat {
 namespace {
@@ -27,6 +28,7 @@ void add_prompt_params(GenerationParams& params, const ChatPrompt& prompt) {
     params.sampling.constraint = prompt.constraint;
     params.stops.insert(params.stops.end(), prompt.stops.begin(), prompt.stops.end());
     params.special = prompt.special;
+    params.whole_characters = true;
 }
 
 /// Of tool calls: no two of a conversation may have the same id, whatever the seed.
@@ -41,7 +43,8 @@ class ChatStream {
                const ChatSyntax& syntax, size_t n_jobs)
         : request_(std::move(request)), response_(request_, tokenizer, std::move(head)) {
         for (size_t i = 0; i < n_jobs; ++i) {
-            choices_.push_back({.parser = ChatParser(syntax, random_id_seed())});
+            choices_.push_back({.parser = ChatParser(syntax, random_id_seed()),
+                                .shown = ShownTokens(tokenizer, request_.generation.special)});
         }
     }
     ChatStream(const ChatStream&) = delete;
@@ -53,8 +56,9 @@ class ChatStream {
         if (!choice.begun) text += event_text(response_.begin(it.index));
         choice.begun = true;
         if (response_.with_logprobs()) {
-            choice.untold.insert(choice.untold.end(), it.event.tokens.begin(),
-                                 it.event.tokens.end());
+            for (TokenOutput& token : choice.shown.take(it.event.text, it.event.tokens)) {
+                choice.untold.push_back(std::move(token));
+            }
         }
         text += told(it, choice.parser.feed(it.event.text));
         if (it.event.last) {
@@ -74,6 +78,7 @@ class ChatStream {
   private:
     struct Choice {
         ChatParser parser;
+        ShownTokens shown;
         bool begun = false;
         std::vector<TokenOutput> untold = {};  ///< of text that the parser still holds
     };

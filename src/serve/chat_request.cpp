@@ -176,14 +176,17 @@ ChatRequest chat_fields(const Fields& fields, const ChatDefaults& defaults,
 }
 
 ChatPrompt chat_prompt(const ChatFormat& format, const ChatRequest& request) {
-    return of_field("messages", [&] {
-        try {
-            return format.prepare(request);
-        } catch (const ToolsError& e) {
-            // Says itself which of them.
-            throw RequestError(400, e.what(), "tools");
+    try {
+        return format.prepare(request);
+    } catch (const ToolsError& e) {
+        throw RequestError(400, e.what(), "tools");
+    } catch (const Error& e) {
+        // Most say themselves which message it is.
+        if (std::string_view(e.what()).starts_with("messages")) {
+            throw RequestError(400, e.what(), "messages");
         }
-    });
+        refuse_field("messages", e.what());
+    }
 }
 
 int chat_logprobs_fields(const Fields& fields, const RequestLimits& limits) {

@@ -183,6 +183,7 @@ TEST(ChatPrompt, NamesTheFieldAtFault) {
                                                       {"role": "assistant", "content": "b"}]})"));
     });
     EXPECT_EQ(twice.param, "messages");
+    EXPECT_THAT(twice.message, testing::StartsWith("messages[1]: two assistant messages"));
 }
 
 TEST(ChatLogprobs, AreABooleanAndANumber) {

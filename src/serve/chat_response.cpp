@@ -1,4 +1,5 @@
 #include "serve/chat_response.h"
+#include "serve/shown_tokens.h"
 
 namespace pleat {
 namespace {
@@ -76,7 +77,9 @@ ordered_json ChatResponse::whole(const std::vector<Answer>& answers,
             {"finish_reason", finish_reason_text(result.reason, !parsed.at(i).calls.empty())},
             {"index", i},
             {"message", message_json(parsed[i])}};
-        if (with_logprobs()) choice["logprobs"] = logprobs(answers[i].tokens);
+        if (with_logprobs())
+            choice["logprobs"] =
+                logprobs(shown_tokens(answers[i], tokenizer_, request_.generation.special));
         choices.push_back(std::move(choice));
         timings.push_back(result.timings);
     }

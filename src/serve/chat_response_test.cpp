@@ -17,7 +17,7 @@ const AnswerHead head{
 
 Answer answer(FinishReason reason) {
     return {
-        .text = "",
+        .text = "h",
         .tokens = {{.drawn = {.token = 104, .logprob = -0.25F}}},
         .result = {.reason = reason, .timings = {.n_prompt = 5, .n_cached = 4, .n_predicted = 1}}};
 }

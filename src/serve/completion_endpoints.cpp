@@ -9,6 +9,7 @@
 #include "serve/endpoint_stream.h"
 #include "serve/prompt_field.h"
 #include "serve/refused_fields.h"
+#include "serve/shown_tokens.h"
 #include "serve/text_completion_response.h"
 
 namespace pleat {
@@ -51,7 +52,8 @@ class CompletionStream {
                      size_t n_jobs)
         : request_(std::move(request)),
           response_(request_, tokenizer, std::move(head)),
-          texts_(n_jobs) {}
+          texts_(n_jobs),
+          told_(n_jobs, ShownTokens(tokenizer, request_.generation.special)) {}
     CompletionStream(const CompletionStream&) = delete;
     CompletionStream& operator=(const CompletionStream&) = delete;
 
@@ -59,7 +61,8 @@ class CompletionStream {
         std::string text;
         texts_[it.index] += it.event.text;
         if (!it.event.text.empty() || !it.event.tokens.empty()) {
-            text = event_text(response_.part(it.index, job.request(), it.event));
+            const auto told = told_[it.index].take(it.event.text, it.event.tokens);
+            text = event_text(response_.part(it.index, job.request(), it.event, told));
         }
         if (it.event.last) {
             const Answer answer{.text = texts_[it.index], .result = job.result()};
@@ -74,6 +77,7 @@ class CompletionStream {
     const GenerationRequest request_;
     const CompletionResponse response_;
     std::vector<std::string> texts_;
+    std::vector<ShownTokens> told_;
 };
 
 /// The stream of /v1/completions.
@@ -83,15 +87,17 @@ class TextCompletionStream {
                          size_t n_jobs)
         : request_(std::move(request)),
           response_(request_, tokenizer, std::move(head)),
-          offsets_(n_jobs) {}
+          offsets_(n_jobs),
+          told_(n_jobs, ShownTokens(tokenizer, request_.generation.special)) {}
     TextCompletionStream(const TextCompletionStream&) = delete;
     TextCompletionStream& operator=(const TextCompletionStream&) = delete;
 
     std::string event(const JobGroup::Event& it, const Job& job) {
         std::string text;
-        const bool tokens = request_.n_probs >= 0 && !it.event.tokens.empty();
-        if (!it.event.text.empty() || tokens) {
-            text = event_text(response_.part(it.index, it.event, offsets_[it.index]));
+        JobEvent part{.text = it.event.text, .timings = it.event.timings};
+        if (request_.n_probs >= 0) part.tokens = told_[it.index].take(part.text, it.event.tokens);
+        if (!part.text.empty() || !part.tokens.empty()) {
+            text = event_text(response_.part(it.index, part, offsets_[it.index]));
         }
         if (it.event.last) text += event_text(response_.end(it.index, job.result()));
         return text;
@@ -106,6 +112,7 @@ class TextCompletionStream {
     const GenerationRequest request_;
     const TextCompletionResponse response_;
     std::vector<size_t> offsets_;
+    std::vector<ShownTokens> told_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "serve/completion_response.h"
 
+#include "serve/shown_tokens.h"
 #include "text/utf8_stream.h"
 
 namespace pleat {
@@ -61,13 +62,14 @@ ordered_json CompletionResponse::whole(size_t index, const JobRequest& job,
         {"timings", timings_json(result.timings)}};
     if (job.n_probs >= 0 && !request_.stream) {
         whole["completion_probabilities"] =
-            all_token_probs_json(answer.tokens, tokenizer_, job.generation.special);
+            all_token_probs_json(shown_tokens(answer, tokenizer_, job.generation.special),
+                                 tokenizer_, job.generation.special);
     }
     return selected_fields(whole, request_.response_fields);
 }
 
-ordered_json CompletionResponse::part(size_t index, const JobRequest& job,
-                                      const JobEvent& event) const {
+ordered_json CompletionResponse::part(size_t index, const JobRequest& job, const JobEvent& event,
+                                      const std::vector<TokenOutput>& told) const {
     ordered_json part = {{"index", index},
                          {"content", event.text},
                          {"tokens", token_ids(event.tokens)},
@@ -77,7 +79,7 @@ ordered_json CompletionResponse::part(size_t index, const JobRequest& job,
                          {"tokens_evaluated", job.prompt.size()}};
     if (job.n_probs >= 0) {
         part["completion_probabilities"] =
-            all_token_probs_json(event.tokens, tokenizer_, job.generation.special);
+            all_token_probs_json(told, tokenizer_, job.generation.special);
     }
     if (request_.timings_per_token) part["timings"] = timings_json(event.timings);
     return part;

@@ -18,8 +18,9 @@ class CompletionResponse {
 
     /// The answer of one job, or, in a stream, its last event: then without what came before.
     nlohmann::ordered_json whole(size_t index, const JobRequest& job, const Answer& answer) const;
-    /// An event of a stream.
-    nlohmann::ordered_json part(size_t index, const JobRequest& job, const JobEvent& event) const;
+    /// An event of a stream; `told`: the tokens whose probabilities it tells.
+    nlohmann::ordered_json part(size_t index, const JobRequest& job, const JobEvent& event,
+                                const std::vector<TokenOutput>& told) const;
 
   private:
     const GenerationRequest& request_;

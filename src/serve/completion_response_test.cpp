@@ -85,11 +85,11 @@ TEST(CompletionEvents, HaveWhatHappened) {
                          .tokens = {{.drawn = {.token = 105, .logprob = -0.25F}}},
                          .timings = {.n_prompt = 2, .n_predicted = 4}};
     const CompletionResponse response(request, demo_tokenizer(), head);
-    EXPECT_EQ(response.part(1, job(), event),
+    EXPECT_EQ(response.part(1, job(), event, event.tokens),
               json(R"({"index": 1, "content": "i", "tokens": [105], "stop": false, "id_slot": -1,
                        "tokens_predicted": 4, "tokens_evaluated": 2})"));
     request.timings_per_token = true;
-    const ordered_json part = response.part(1, job(0), event);
+    const ordered_json part = response.part(1, job(0), event, event.tokens);
     EXPECT_EQ(part.at("timings").at("predicted_n"), 4);
     EXPECT_EQ(part.at("completion_probabilities")[0].at("id"), 105);
 }

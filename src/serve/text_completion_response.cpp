@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "serve/shown_tokens.h"
 #include "text/utf8_stream.h"
 
 namespace pleat {
@@ -63,7 +64,8 @@ ordered_json TextCompletionResponse::whole(const std::vector<Answer>& answers) c
     std::vector<JobTimings> timings;
     for (const Answer& answer : answers) {
         size_t offset = 0;
-        choices.push_back(choice_json(choices.size(), answer.text, logprobs(answer.tokens, offset),
+        const auto told = shown_tokens(answer, tokenizer_, request_.generation.special);
+        choices.push_back(choice_json(choices.size(), answer.text, logprobs(told, offset),
                                       finish_reason_text(answer.result.reason)));
         timings.push_back(answer.result.timings);
     }
