@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -88,6 +89,24 @@ TEST(ImportCircuitFinder, ReadsJsonLines) {
                                         "left out, since no plan says them: 1 of mode replace-next",
                                         HasSubstr("without standard errors")));
     EXPECT_THAT(data.rows[1].in_balanced, false) << "a prune line";
+}
+
+TEST(ImportCircuitFinder, BalancesMathAndEqOfRepeatsAsRysDoes) {
+    const ReportData data = import_text(
+        R"({"is_baseline":true,"math_score":0.5,"eq_score":70,"reasoning_score":0.5}
+{"dup_start":1,"dup_end":3,"math_score":0.75,"eq_score":80,"reasoning_score":0.1}
+{"dup_start":2,"dup_end":3,"math_score":0.25,"eq_score":60,"reasoning_score":0.9}
+{"dup_start":0,"dup_end":3,"math_score":0.5,"eq_score":70,"reasoning_score":0.9}
+{"prune_start":2,"prune_end":3,"math_score":0,"eq_score":0,"reasoning_score":0}
+)",
+        "results.jsonl", 4);
+    const Balanced balanced = balanced_scores(data);
+    EXPECT_THAT(balanced.measures, ElementsAre(0, 1));
+    // dM 0.25, -0.25, 0 and dE 0.1, -0.1, 0: each z is sqrt(3/2), -sqrt(3/2), 0.
+    EXPECT_NEAR(balanced.rows[0].value(), std::sqrt(6.0), 1e-9);
+    EXPECT_NEAR(balanced.rows[1].value(), -std::sqrt(6.0), 1e-9);
+    EXPECT_NEAR(balanced.rows[2].value(), 0.0, 1e-9);
+    EXPECT_EQ(balanced.rows[3], std::nullopt);
 }
 
 TEST(ImportCircuitFinder, ReadsInclusiveRanges) {
