@@ -218,8 +218,12 @@ void ChatParser::State::end_call() {
 }
 
 void ChatParser::State::break_call() {
+    const auto is_of_it = [&](const ToolCallDelta& d) { return d.index == next_index; };
+    const auto begins_it = [&](const ToolCallDelta& d) { return is_of_it(d) && !d.id.empty(); };
+    const bool stays =
+        announced && !syntax.takes_back && std::ranges::none_of(delta.calls, begins_it);
     if (announced) {
-        std::erase_if(delta.calls, [&](const ToolCallDelta& d) { return d.index == next_index; });
+        if (!stays) std::erase_if(delta.calls, is_of_it);
         delta.broken_calls.push_back(next_index);
         ++next_index;
     }
@@ -227,7 +231,8 @@ void ChatParser::State::break_call() {
     mode = Mode::content;
     skip_space = false;
     may_begin_call = false;
-    delta.content += std::exchange(call_text, {});
+    const std::string text = std::exchange(call_text, {});
+    if (!stays) delta.content += text;
 }
 
 void ChatParser::State::finish() {

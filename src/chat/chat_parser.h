@@ -34,6 +34,9 @@ struct ChatSyntax {
     /// Types of the tools' parameters, for forms that write values without them:
     /// (tool, parameter) whose values are texts and not JSON.
     std::vector<std::pair<std::string, std::string>> text_parameters = {};
+    /// What was told of a call that breaks off is taken back and its text told as content, as a
+    /// stream cannot: there it stays told, and only what follows is content.
+    bool takes_back = true;
 };
 
 struct ToolCallDelta {
@@ -48,7 +51,8 @@ struct ChatDelta {
     std::string reasoning = {};
     std::vector<ToolCallDelta> calls = {};
     /// Calls that broke off, by index: the text ended, or went on as no call can. What earlier
-    /// deltas told of them is void; their text has become content. Indices are not used again.
+    /// deltas told of them is void; their text has become content, unless ChatSyntax::takes_back is
+    /// false. Indices are not used again.
     std::vector<size_t> broken_calls = {};
     bool empty() const {
         return content.empty() && reasoning.empty() && calls.empty() && broken_calls.empty();

@@ -163,6 +163,27 @@ TEST(ChatParserHermes, TellsOfACallThatBreaksOff) {
     EXPECT_EQ(parser.n_calls(), 0U);
 }
 
+TEST(ChatParserHermes, LeavesABrokenCallToldWhereNothingIsTakenBack) {
+    ChatSyntax syntax = syntax_of(ToolForm::hermes);
+    syntax.takes_back = false;
+    const std::string begun = R"(<tool_call>{"name": "send", "arguments": {"a": 1)";
+    ChatParser told(syntax, 1);
+    EXPECT_THAT(told.feed(begun).calls, SizeIs(1));
+    const ChatDelta end = told.finish();
+    EXPECT_EQ(end.content, "");
+    EXPECT_THAT(end.broken_calls, testing::ElementsAre(0U));
+    EXPECT_EQ(told.n_calls(), 0U);
+
+    ChatParser bad(syntax, 1);
+    EXPECT_THAT(bad.feed(begun).calls, SizeIs(1));
+    EXPECT_EQ(bad.feed("} x y").content, "x y");
+
+    ChatParser untold(syntax, 1);  // all of it in one go: nobody has seen the call yet
+    const ChatDelta at_once = untold.feed(begun + "} x y");
+    EXPECT_THAT(at_once.calls, IsEmpty());
+    EXPECT_EQ(at_once.content, begun + "} x y");
+}
+
 TEST(ChatParserHermes, GoesOnAfterWhatIsNoCall) {
     const ChatAnswer answer =
         parse(ToolForm::hermes,

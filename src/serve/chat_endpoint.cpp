@@ -40,8 +40,9 @@ uint64_t random_id_seed() {
 class ChatStream {
   public:
     ChatStream(GenerationRequest request, const Tokenizer& tokenizer, AnswerHead head,
-               const ChatSyntax& syntax, size_t n_jobs)
+               ChatSyntax syntax, size_t n_jobs)
         : request_(std::move(request)), response_(request_, tokenizer, std::move(head)) {
+        syntax.takes_back = false;
         for (size_t i = 0; i < n_jobs; ++i) {
             choices_.push_back({.parser = ChatParser(syntax, random_id_seed()),
                                 .shown = ShownTokens(tokenizer, request_.generation.special)});
