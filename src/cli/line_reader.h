@@ -9,7 +9,7 @@ namespace pleat::cli {
 struct LineEvent {
     enum class Kind { line, interrupted, end };
     Kind kind = Kind::line;
-    std::string text = {};  ///< of a line, without its newline; of an interruption, what it discarded
+    std::string text = {};  ///< of a line, without its newline; else what was discarded
 };
 
 /// Lines of the standard input: edited, with recall of earlier ones, where a person sits at a

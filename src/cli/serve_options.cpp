@@ -252,6 +252,9 @@ void ServingOptions::add_answers(CLI::App& app) {
         ->check(CLI::IsMember({"on", "off", "auto"}))
         ->capture_default_str()
         ->group(group);
+    app.add_flag("--prefill-assistant,!--no-prefill-assistant", prefill_assistant_,
+                 "A last message of the assistant's is gone on with (default), or not")
+        ->group(group);
 }
 
 std::vector<std::pair<std::string, std::string>> ServingOptions::variants() const {
@@ -304,6 +307,7 @@ ApiSettings ServingOptions::api_settings() const {
     }
     settings.reasoning =
         reasoning_format_ == "none" ? ReasoningFormat::none : ReasoningFormat::separate;
+    settings.continue_answers = prefill_assistant_;
     settings.template_arguments = template_arguments(chat_template_kwargs_);
     if (reasoning_ != "auto") settings.template_arguments["enable_thinking"] = reasoning_ == "on";
     settings.show_prompts = show_prompts_;

@@ -75,6 +75,7 @@ class ServingOptions {
     std::string chat_template_kwargs_;
     std::string reasoning_format_ = "auto";
     std::string reasoning_ = "auto";
+    bool prefill_assistant_ = true;
     bool show_prompts_ = false;
     bool slots_ = true;
     bool metrics_ = true;

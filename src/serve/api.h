@@ -23,6 +23,7 @@ struct ApiSettings {
     SamplingParams sampling = {};  ///< of requests that do not say
     int32_t n_predict = -1;        ///< likewise; negative: as many as the context holds
     ReasoningFormat reasoning = ReasoningFormat::separate;
+    bool continue_answers = true;  ///< as ChatRequest::continue_answer
     nlohmann::ordered_json template_arguments = nlohmann::ordered_json::object();
     bool show_prompts = false;  ///< /slots tells what is being asked
     bool slots = true;          ///< /slots is there

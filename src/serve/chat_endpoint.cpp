@@ -17,6 +17,7 @@ namespace {
 
 ChatPrompt prepare(const ApiState& state, const Fields& fields) {
     const ChatDefaults defaults{.reasoning = state.settings.reasoning,
+                                .continue_answers = state.settings.continue_answers,
                                 .template_arguments = state.settings.template_arguments};
     const ChatRequest request = chat_fields(fields, defaults, state.settings.limits);
     check_constraint(fields, request.grammar, state.tokenizer);

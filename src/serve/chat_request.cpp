@@ -164,6 +164,7 @@ ChatRequest chat_fields(const Fields& fields, const ChatDefaults& defaults,
     request.parallel_tool_calls = fields.boolean("parallel_tool_calls", false);
     request.template_arguments = template_arguments_field(fields, defaults.template_arguments);
     request.add_generation_prompt = fields.boolean("add_generation_prompt", true);
+    request.continue_answer = defaults.continue_answers;
     request.reasoning = reasoning_field(fields, defaults.reasoning);
     request.grammar = constraint_fields(fields);
     if (!request.grammar.empty() && !request.tools.empty() &&

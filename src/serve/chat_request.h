@@ -9,6 +9,7 @@ namespace pleat {
 /// What a conversation is read against, beside RequestContext.
 struct ChatDefaults {
     ReasoningFormat reasoning = ReasoningFormat::separate;
+    bool continue_answers = true;
     nlohmann::ordered_json template_arguments = nlohmann::ordered_json::object();
 };
 

@@ -37,6 +37,8 @@ TEST(ChatFields, HaveDefaults) {
     EXPECT_EQ(request.template_arguments, ordered_json::object());
     EXPECT_TRUE(request.add_generation_prompt);
     EXPECT_EQ(request.reasoning, ReasoningFormat::separate);
+    EXPECT_TRUE(request.continue_answer);
+    EXPECT_FALSE(read("", {.continue_answers = false}).continue_answer);
     EXPECT_EQ(request.grammar, "");
 }
 
