@@ -326,8 +326,6 @@ const Architecture& gemma4_architecture() {
         .final_norm = final_norm,
         .logits = logits,
         .baked_keys = baked_keys,
-        .per_layer_keys = {"feed_forward_length", "attention.head_count",
-                           "attention.head_count_kv"},
     };
     return row;
 }

@@ -65,8 +65,6 @@ const Architecture& llama_architecture() {
         .ffn = ffn,
         .final_norm = final_norm,
         .logits = logits,
-        .per_layer_keys = {"feed_forward_length", "attention.head_count",
-                           "attention.head_count_kv"},
         .stock_layers_are_alike = true,
     };
     return row;

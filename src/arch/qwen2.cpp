@@ -44,8 +44,6 @@ const Architecture& qwen2_architecture() {
         .ffn = swiglu_ffn,
         .final_norm = final_norm,
         .logits = logits,
-        .per_layer_keys = {"feed_forward_length", "attention.head_count",
-                           "attention.head_count_kv"},
         .stock_layers_are_alike = true,
     };
     return row;

@@ -56,8 +56,6 @@ const Architecture& qwen35moe_architecture() {
         .final_norm = final_norm,
         .logits = logits,
         .baked_keys = baked_hybrid_keys,
-        .per_layer_keys = {"feed_forward_length", "attention.head_count",
-                           "attention.head_count_kv"},
         .stock_layers_are_alike = true,
     };
     return row;

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "plan/cost_ratio.h"
 #include "plan/path.h"
+#include "plan_file/cost_json.h"
 
 namespace pleat::cli {
 namespace {
@@ -108,20 +109,6 @@ std::string plan_text(const LayerPlan& plan, const ModelShape& shape,
     return text + note_lines(plan, shape) + warning_lines(plan);
 }
 
-ordered_json cost_json(const PlanCost& cost) {
-    return {
-        {"n_pass", cost.n_pass},
-        {"weight_resident_bytes", cost.weight_resident_bytes},
-        {"weight_read_bytes_per_token", cost.weight_read_bytes},
-        {"flops_per_token", cost.flops},
-        {"kv_bytes_per_token", cost.kv_bytes_per_token()},
-        {"kv_bytes_full", cost.kv_bytes_full},
-        {"kv_bytes_window", cost.kv_bytes_window},
-        {"state_bytes", cost.state_bytes},
-        {"cache_bytes", cost.cache_bytes()},
-    };
-}
-
 ordered_json plan_json(const LayerPlan& plan, const ModelShape& shape,
                        const CacheSettings& settings) {
     const PlanCost cost = plan_cost(plan, shape, settings);
@@ -149,17 +136,6 @@ ordered_json plan_json(const LayerPlan& plan, const ModelShape& shape,
         copies.push_back(
             {{"begin", c.begin}, {"end", c.end}, {"pass", c.pass}, {"layers", layers}});
     }
-    ordered_json ratios = {
-        {"passes",
-         cost_ratio(static_cast<uint64_t>(cost.n_pass), static_cast<uint64_t>(base.n_pass))},
-        {"weight_resident_bytes",
-         cost_ratio(cost.weight_resident_bytes, base.weight_resident_bytes)},
-        {"weight_read_bytes_per_token", cost_ratio(cost.weight_read_bytes, base.weight_read_bytes)},
-        {"flops_per_token", cost_ratio(cost.flops, base.flops)},
-        {"kv_bytes_per_token", cost_ratio(cost.kv_bytes_per_token(), base.kv_bytes_per_token())},
-        {"cache_bytes", cost_ratio(cost.cache_bytes(), base.cache_bytes())},
-        {"decode_time_predicted", predicted_decode_ratio(cost, base)},
-    };
     return {{"model",
              {{"architecture", shape.architecture},
               {"name", shape.name},
@@ -183,7 +159,7 @@ ordered_json plan_json(const LayerPlan& plan, const ModelShape& shape,
               {"type_v", settings.type_v.name}}},
             {"costs", cost_json(cost)},
             {"identity_costs", cost_json(base)},
-            {"ratios", ratios},
+            {"ratios", cost_ratios_json(cost, base)},
             {"notes", notes(plan, shape)},
             {"warnings", plan.warnings()}};
 }

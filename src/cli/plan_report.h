@@ -19,7 +19,4 @@ nlohmann::ordered_json plan_json(const LayerPlan& plan, const ModelShape& shape,
 /// weights, warnings.
 std::string load_log(const LayerPlan& plan, const ModelShape& shape, const CacheSettings& settings);
 
-/// Costs as JSON, shared with other reports.
-nlohmann::ordered_json cost_json(const PlanCost& cost);
-
 }  // namespace pleat::cli

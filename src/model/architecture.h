@@ -50,7 +50,8 @@ struct Architecture {
 
     /// Metadata keys (without the architecture's prefix) that may hold one entry per layer and so
     /// follow the path when a plan is baked.
-    std::vector<std::string_view> per_layer_keys;
+    std::vector<std::string_view> per_layer_keys = {"feed_forward_length", "attention.head_count",
+                                                    "attention.head_count_kv"};
 
     /// Stock reads head counts and FFN width of all layers from the first one's entry, though the
     /// keys may be arrays.

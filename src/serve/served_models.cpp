@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "plan/cost.h"
-#include "plan/cost_ratio.h"
+#include "plan_file/cost_json.h"
 
 namespace pleat {
 namespace {
@@ -92,22 +92,9 @@ ordered_json plan_cost_json(const Context& context) {
     const ModelShape& shape = context.model().shape();
     const PlanCost cost = plan_cost(context.plan(), shape, settings);
     const PlanCost base = plan_cost(LayerPlan::resolve({}, shape), shape, settings);
-    return {
-        {"n_pass", cost.n_pass},
-        {"weight_resident_bytes", cost.weight_resident_bytes},
-        {"weight_read_bytes_per_token", cost.weight_read_bytes},
-        {"flops_per_token", cost.flops},
-        {"kv_bytes_per_token", cost.kv_bytes_per_token()},
-        {"kv_bytes_full", cost.kv_bytes_full},
-        {"kv_bytes_window", cost.kv_bytes_window},
-        {"state_bytes", cost.state_bytes},
-        {"cache_bytes", cost.cache_bytes()},
-        {"ratios",
-         {{"weight_read_bytes_per_token",
-           cost_ratio(cost.weight_read_bytes, base.weight_read_bytes)},
-          {"flops_per_token", cost_ratio(cost.flops, base.flops)},
-          {"kv_bytes_per_token", cost_ratio(cost.kv_bytes_per_token(), base.kv_bytes_per_token())},
-          {"cache_bytes", cost_ratio(cost.cache_bytes(), base.cache_bytes())}}}};
+    ordered_json costs = cost_json(cost);
+    costs["ratios"] = cost_ratios_json(cost, base);
+    return costs;
 }
 
 ordered_json model_json(const std::string& name, const Context& context, uint32_t n_ctx,
