@@ -102,6 +102,35 @@ TEST(EvalCommand, RefusesToRankAnswersThatNobodyCanRead) {
                                HasSubstr("one that cannot, to rys_math-0: \"")));
 }
 
+TEST(EvalCommand, WritesWhatThePlansAnswered) {
+    TempDir dir;
+    const std::string probes = dir.file_with(
+        "probes.jsonl", R"({"id": "a", "kind": "sum", "prompt": "1 + 1 =", "answer": "2"})"
+                        "\n"
+                        R"({"id": "b", "kind": "sum", "prompt": "2 + 3 =", "answer": "5"})"
+                        "\n");
+    const std::string answers = dir.file("answers.jsonl");
+    const std::vector<std::string> arguments{"eval",       model,       "--probes", probes,
+                                             "--generate", "--spec",    "6,9",      "--min-parse",
+                                             "0",          "--answers", answers};
+    for (int round = 0; round < 2; ++round) {  // goes over answers, too
+        const ToolRun run = run_one_thread(arguments);
+        ASSERT_EQ(run.status, 0) << run.err;
+    }
+    std::vector<std::string> seen;
+    std::ifstream lines(answers);
+    for (std::string line; std::getline(lines, line);) {
+        const json it = json::parse(line);
+        seen.push_back(it["plan"].get<std::string>() + " " + it["id"].get<std::string>());
+        EXPECT_EQ(it["kind"], "sum");
+        EXPECT_TRUE(it["text"].is_string());
+        EXPECT_EQ(it["exact"], it["read"] == (it["id"] == "a" ? "2" : "5"));
+    }
+    EXPECT_THAT(seen, testing::ElementsAre("0..15 a", "0..15 b", "0..8,6..15 a", "0..8,6..15 b"));
+    EXPECT_THAT(run_pleat({"eval", model, "--text", text, "--answers", answers}).err,
+                HasSubstr("--generate"));
+}
+
 TEST(EvalCommand, SaysWhatIsWrong) {
     EXPECT_EQ(run_pleat({"eval", model}).err,
               "pleat: nothing to score on: name a text with --text or a probe file with "

@@ -35,7 +35,8 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr double default_max_loss = 0.01;
-/// Of the two short measurements of speed.
+/// Of the short measurements of speed.
+constexpr size_t most_speeds = 12;
 constexpr uint32_t speed_tokens = 32;
 constexpr uint32_t speed_rounds = 3;
 
@@ -92,7 +93,9 @@ struct CalibrateCommand {
         for (const std::string& warning : context.warnings()) {
             fmt::print(stderr, "warning: {}\n", warning);
         }
-        trial.check_files(scoring.inputs(model.model()));
+        ResultFiles files(scoring.inputs(model.model()));
+        trial.check_files(files);
+        trial.warn_without_journal(context.quiet());
         load_backends_from_environment();
         Run r;
         r.limits = limits;
@@ -100,6 +103,7 @@ struct CalibrateCommand {
         r.settings = context.settings(r.shape());
         const Tokenizer tokenizer = Tokenizer::open(model.model());
         r.workload = scoring.workload(tokenizer);
+        scoring.warn_of_length(r.workload, r.shape());
         r.data = scoring.sources(r.workload);
         retrieval.add_questions(r.workload, r.data, tokenizer, r.shape(), trial.seed());
         const SweepSettings sweep = scoring.sweep_settings(r.settings);
@@ -188,13 +192,13 @@ struct CalibrateCommand {
         return no_speed || measure_speed(r, interrupt);
     }
 
-    /// Of the identity plan, the point half way and the last one; what others are predicted to run
-    /// at follows from the first.
+    /// Of the identity plan and of points along the curve, the last one among them; what others are
+    /// predicted to run at follows from the first.
     static bool measure_speed(Run& r, const InterruptGuard& interrupt) {
         std::vector<LayerPlan> plans{drop_plan(r.shape(), {})};
+        const size_t step = (r.curve.size() + most_speeds - 1) / most_speeds;
         std::vector<size_t> points;
-        if (r.curve.size() > 2) points.push_back((r.curve.size() - 1) / 2);
-        if (!r.curve.empty()) points.push_back(r.curve.size() - 1);
+        for (size_t i = r.curve.size(); i > 0; i -= std::min(i, step)) points.push_back(i - 1);
         for (const size_t i : points) plans.push_back(drop_plan(r.shape(), r.curve[i].dropped));
         const auto speeds = decode_speeds(r.opened, plans, r.settings, speed_tokens, speed_rounds,
                                           [&] { return !interrupt.interrupted(); });

@@ -15,8 +15,11 @@
 #include "cli/lab_options.h"
 #include "cli/numbers.h"
 #include "cli/options.h"
+#include "cli/result_files.h"
+#include "lab/json.h"
 #include "lab/scorer.h"
 #include "lab/statistics.h"
+#include "lab/text_output.h"
 #include "plan/cost.h"
 #include "plan/cost_ratio.h"
 
@@ -47,6 +50,30 @@ Score shown_score(const Measure& measure, const Score& score) {
     return is_nll(measure) ? perplexity_of(score) : score;
 }
 
+/// What the first bytes of a file of answers hold.
+constexpr std::string_view answer_mark = "{\"model\":";
+
+/// JSON Lines.
+std::string answer_lines(const Row& row, const Workload& workload,
+                         const std::vector<ScoredAnswer>& answers) {
+    std::string lines;
+    for (const ScoredAnswer& it : answers) {
+        const ScoredSequence& sequence = workload.sequences()[it.sequence];
+        lines += dump_json({{"model", row.model},
+                            {"plan", row.plan.canonical()},
+                            {"id", sequence.id},
+                            {"kind", workload.source_name(sequence.source)},
+                            {"text", it.text},
+                            {"read", it.result.read},
+                            {"score", it.result.score},
+                            {"exact", it.result.exact},
+                            {"parsed", it.result.parsed},
+                            {"cut", it.result.cut}}) +
+                 "\n";
+    }
+    return lines;
+}
+
 struct EvalCommand {
     std::vector<std::string> models;
     std::vector<std::string> named_models;  ///< with -m
@@ -56,21 +83,25 @@ struct EvalCommand {
     ScoringOptions scoring;
     uint64_t seed = 1;
     bool json = false;
+    std::string answers_path;
 
     void run() const {
         const std::vector<std::string> paths = model_paths();
+        ResultFiles(scoring.inputs(paths)).add(answers_path, "--answers", answer_mark);
         for (const std::string& warning : context.warnings()) {
             fmt::print(stderr, "warning: {}\n", warning);
         }
         load_backends_from_environment();
         std::vector<Row> rows;
         std::vector<Measure> measures;
+        std::string answers;
         for (const std::string& path : paths) {
-            if (!score_model(path, rows, measures)) {
+            if (!score_model(path, rows, measures, answers)) {
                 fmt::print(stderr, "interrupted\n");
                 throw CLI::RuntimeError(interrupted_status);
             }
         }
+        if (!answers_path.empty()) write_text(answers_path, answers);
         if (json) {
             fmt::print("{}\n", as_json(rows, measures).dump(2));
         } else {
@@ -115,10 +146,11 @@ struct EvalCommand {
     }
 
     bool score_model(const std::string& path, std::vector<Row>& rows,
-                     std::vector<Measure>& measures) const {
+                     std::vector<Measure>& measures, std::string& answers) const {
         const auto model = open_model(path, context.model_options());
         const Tokenizer tokenizer = Tokenizer::open(path);
         const Workload workload = scoring.workload(tokenizer);
+        scoring.warn_of_length(workload, model->shape());
         measures = workload.measures();
         const ContextSettings settings = context.settings(model->shape());
         const auto named = plans_of(*model);
@@ -149,6 +181,9 @@ struct EvalCommand {
                 row.scores.push_back(mean_of(scores.by_plan[p][m]));
                 row.differences.push_back(
                     paired_difference(scores.by_plan[p][m], scores.by_plan[0][m], {.seed = seed}));
+            }
+            if (!scores.answers.empty()) {
+                answers += answer_lines(row, workload, scores.answers[p]);
             }
             rows.push_back(std::move(row));
         }
@@ -241,6 +276,9 @@ void add_eval(CLI::App& app) {
     command->scoring.add(*sub);
     command->scoring.add_measures(*sub);
     sub->add_option("--seed", command->seed, "Of the bootstrap intervals")->capture_default_str();
+    sub->add_option("--answers", command->answers_path,
+                    "With --generate: write what the plans answered, a line of JSON each")
+        ->needs(sub->get_option("--generate"));
     sub->add_flag("--json", command->json, "One JSON object instead of a table");
     command->plan.add(*sub);
     command->context.add(*sub, false);

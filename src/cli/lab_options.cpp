@@ -57,29 +57,7 @@ std::string question_of(const Probe& probe) {
 
 }  // namespace
 
-void check_result_file(const std::string& path, std::string_view flag,
-                       const std::vector<std::string>& inputs) {
-    namespace fs = std::filesystem;
-    if (path.empty()) return;
-    std::error_code error;
-    for (const std::string& input : inputs) {
-        if (!fs::equivalent(path, input, error)) continue;
-        fail("{} {}: is {}, which is read; name another file", flag, path, input);
-    }
-    if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
-        fail("{} {}: is no regular file", flag, path);
-    }
-    const fs::path folder = fs::absolute(path, error).parent_path();
-    if (!fs::is_directory(folder, error)) {
-        fail("{} {}: there is no folder {}", flag, path, folder.string());
-    }
-    if (::access(folder.c_str(), W_OK) != 0) {
-        fail("{} {}: the folder {} cannot be written to", flag, path, folder.string());
-    }
-}
-
-std::vector<std::string> ScoringOptions::inputs(const std::string& model) const {
-    std::vector<std::string> all{model};
+std::vector<std::string> ScoringOptions::inputs(std::vector<std::string> all) const {
     all.insert(all.end(), texts_.begin(), texts_.end());
     all.insert(all.end(), probes_.begin(), probes_.end());
     return all;

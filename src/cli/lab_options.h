@@ -37,7 +37,10 @@ class ScoringOptions {
     std::vector<DataSource> sources(const Workload& workload) const;
 
     /// The model, texts and probes: what no result may overwrite.
-    std::vector<std::string> inputs(const std::string& model) const;
+    std::vector<std::string> inputs(const std::string& model) const {
+        return inputs(std::vector{model});
+    }
+    std::vector<std::string> inputs(std::vector<std::string> models) const;
     uint32_t n_ctx() const { return n_ctx_; }
     /// Of each text; none: all.
     std::optional<size_t> max_chunks() const { return max_chunks_; }
@@ -57,12 +60,6 @@ class ScoringOptions {
     double min_parse_ = 0.5;
     std::vector<std::string> measures_;
 };
-
-/// Throws Error unless a result can be written to `path` (empty: none is): it must not be one of
-/// the inputs, by whatever name or link, and its folder must take files. Asked before the work
-/// begins.
-void check_result_file(const std::string& path, std::string_view flag,
-                       const std::vector<std::string>& inputs);
 
 /// "512M", "2G", "100000": bytes. Throws Error that names the flag.
 uint64_t parse_bytes(const std::string& text, std::string_view flag);

@@ -65,21 +65,20 @@ struct SearchCommand {
         for (const std::string& warning : context.warnings()) {
             fmt::print(stderr, "warning: {}\n", warning);
         }
+        ResultFiles files(scoring.inputs(model.model()));
+        trial.check_files(files);
         if (!report_path.empty()) {
-            check_result_file(report_stem() + ".html", "--report", scoring.inputs(model.model()));
-            check_result_file(report_stem() + ".json", "--report", scoring.inputs(model.model()));
+            files.add(report_stem() + ".html", "--report", report_page_mark);
+            files.add(report_stem() + ".json", "--report", report_mark);
         }
-        if (!report_path.empty() && report_stem() + ".json" == trial.profile()) {
-            fail("--report {} writes {} too, where the profile goes: give one another name",
-                 report_path, trial.profile());
-        }
-        trial.check_files(scoring.inputs(model.model()));
+        trial.warn_without_journal(context.quiet());
         load_backends_from_environment();
         const auto opened = open_model(model.model(), context.model_options());
         const ModelShape& shape = opened->shape();
         const ContextSettings settings = context.settings(shape);
         const Tokenizer tokenizer = Tokenizer::open(model.model());
         Workload workload = scoring.workload(tokenizer);
+        scoring.warn_of_length(workload, shape);
         std::vector<DataSource> sources = scoring.sources(workload);
         const std::string ranked = rank_by.empty() ? default_rank(workload.measures()) : rank_by;
         retrieval.add_questions(workload, sources, tokenizer, shape, trial.seed());

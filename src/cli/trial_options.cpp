@@ -42,11 +42,6 @@ void TrialOptions::add(CLI::App& app, const std::string& group, const std::strin
         ->group(group);
 }
 
-void TrialOptions::check_files(const std::vector<std::string>& inputs) const {
-    ResultFiles files(inputs);
-    check_files(files);
-}
-
 void TrialOptions::check_files(ResultFiles& files) const {
     files.add(journal_path(), journal_.empty() ? "the journal" : journal_flag_, "");
     files.add(profile_, "--profile", profile_mark);

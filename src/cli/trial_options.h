@@ -27,7 +27,6 @@ class TrialOptions {
 
     /// Throws Error where the profile or the journal cannot be written or would go over something.
     void check_files(ResultFiles& files) const;
-    void check_files(const std::vector<std::string>& inputs) const;
     /// Do results go anywhere but to the terminal?
     bool keeps_results() const { return !journal_path().empty(); }
     /// Warns that a run that is broken off has to begin anew, where there is no journal.
