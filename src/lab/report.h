@@ -76,8 +76,8 @@ bool is_about(const Measure& measure, std::string_view word);
 ///
 /// The measures are math and eq where results of RYS have just one of each. Else those in which a
 /// plan can be better than the identity plan: kl and top1 say how like it a plan is, parsed,
-/// length_ok, cut and confidence how an answer looks. There is no such score unless they are about two things
-/// (texts, kinds of probes) or more.
+/// length_ok, cut and confidence how an answer looks. There is no such score unless they are about
+/// two things (texts, kinds of probes) or more.
 struct Balanced {
     std::vector<size_t> measures = {};             ///< that it sums; empty: there is no such score
     std::vector<std::optional<double>> rows = {};  ///< none: takes no part
