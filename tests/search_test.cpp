@@ -116,7 +116,7 @@ TEST(SearchCommand, SaysWhatIsWrongInOneLine) {
     EXPECT_EQ(error_of(search_words({"--rank-by", "luck"})),
               "pleat: --rank-by luck: the measures are nll, kl, top1\n");
     EXPECT_THAT(error_of(search_words({"--report", "x.html", "--profile", "x.json"})),
-                HasSubstr("give one another name"));
+                HasSubstr("is where --profile goes"));
 }
 
 TEST(SearchCommand, WarnsAndKeepsTheNearestWhereNothingIsWithinTheBudget) {

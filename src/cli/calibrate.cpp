@@ -95,7 +95,6 @@ struct CalibrateCommand {
         }
         ResultFiles files(scoring.inputs(model.model()));
         trial.check_files(files);
-        trial.warn_without_journal(context.quiet());
         load_backends_from_environment();
         Run r;
         r.limits = limits;
@@ -116,6 +115,7 @@ struct CalibrateCommand {
                                                              .settings = named});
         const Scorer scorer(r.opened, sweep);
         scoring.check_answers(scorer, LayerPlan::resolve({}, r.shape()), r.workload);
+        trial.warn_without_journal(context.quiet());
         Trials trials(scorer, r.workload,
                       split_workload(r.workload, trial.validation(), trial.seed()),
                       journal ? &*journal : nullptr);

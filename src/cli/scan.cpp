@@ -107,7 +107,6 @@ struct ScanCommand {
         }
         const std::vector<std::string> inputs = scoring.inputs(model.model());
         check_files(inputs);
-        trial.warn_without_journal(context.quiet());
         load_backends_from_environment();
         const auto opened = open_model(model.model(), context.model_options());
         const ModelShape& shape = opened->shape();
@@ -126,6 +125,7 @@ struct ScanCommand {
         const LayerPlan identity = LayerPlan::resolve({}, shape);
         const Scorer scorer(opened, scoring.sweep_settings(settings));
         scoring.check_answers(scorer, identity, workload);
+        trial.warn_without_journal(context.quiet());
         std::optional<Journal> journal = trial.open_journal({.command = "scan",
                                                              .model = fingerprint,
                                                              .measures = workload.measures(),

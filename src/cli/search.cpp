@@ -71,7 +71,6 @@ struct SearchCommand {
             files.add(report_stem() + ".html", "--report", report_page_mark);
             files.add(report_stem() + ".json", "--report", report_mark);
         }
-        trial.warn_without_journal(context.quiet());
         load_backends_from_environment();
         const auto opened = open_model(model.model(), context.model_options());
         const ModelShape& shape = opened->shape();
@@ -98,6 +97,7 @@ struct SearchCommand {
                       journal ? &*journal : nullptr);
         const LayerPlan identity = LayerPlan::resolve({}, shape);
         scoring.check_answers(scorer, identity, workload);
+        trial.warn_without_journal(context.quiet());
         const auto result = measured(trials, identity, shape, settings, measure, guarded);
         if (!result) end_interrupted(journal);
         ReportData data = search_report(*result, options, trials, identity, measure);
