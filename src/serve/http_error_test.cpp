@@ -6,6 +6,8 @@
 namespace pleat {
 namespace {
 
+using namespace std::string_literals;
+
 using nlohmann::ordered_json;
 
 TEST(HttpError, IsOpenAisObjectWithTheTypeOfItsStatus) {
@@ -38,7 +40,7 @@ TEST(HttpError, TakesBytesThatAreNoUtf8) {
     httplib::Response response;
     set_error(response, 400, "\"\xff\" is no number");
     EXPECT_EQ(ordered_json::parse(response.body)["error"]["message"], "\"\uFFFD\" is no number");
-    const std::string with_nul("no \"a\0b\"; there are c", 23);
+    const std::string with_nul = "no \"a\0b\"; there are c"s;
     set_error(response, 404, with_nul);
     EXPECT_EQ(ordered_json::parse(response.body)["error"]["message"], with_nul);
 }
