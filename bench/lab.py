@@ -22,6 +22,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TEXT = TOP + "/models/demo-text.txt"
 SHAPE = "llama-24l"
 BUDGET = "0.2"
+RECALL_BUDGETS = ["0.2", "0.3"]
 CHUNKS = ["-c", "128", "--chunks", "16"]
 TRAINED = TOP + "/models/pleat-demo-llama-16L-q4_0.gguf"
 
@@ -214,15 +215,17 @@ class Lab:
         tied = [p for p in order if p in best or no_worse(items[p], items[best[-1]])]
         print("%d blocks; exhaustive: %.1f s CPU; within one standard error of the tenth: %d"
               % (len(order), whole.cpu, len(tied)))
-        good = 0
-        for seed in range(1, 6):
-            run, halved = self.scan(text, "--budget", BUDGET, "--seed", str(seed))
-            ten = [r["canonical"] for r in halved["rows"][:10]]
-            exact = len(set(ten) & set(best))
-            found = len(set(ten) & set(tied))
-            good += found >= 9
-            print("seed %d: %.1f s CPU; of the ten best %d, with ties %d" % (seed, run.cpu, exact, found), flush=True)
-        print("seeds with at least 9: %d of 5%s" % (good, "" if good >= 4 else "  <-- MISSED"))
+        for budget in RECALL_BUDGETS:
+            good = 0
+            for seed in range(1, 6):
+                run, halved = self.scan(text, "--budget", budget, "--seed", str(seed))
+                ten = [r["canonical"] for r in halved["rows"][:10]]
+                exact = len(set(ten) & set(best))
+                found = len(set(ten) & set(tied))
+                good += found >= 9
+                print("budget %s, seed %d: %.1f s CPU; of the ten best %d, with ties %d"
+                      % (budget, seed, run.cpu, exact, found), flush=True)
+            print("budget %s: seeds with at least 9: %d of 5%s" % (budget, good, "" if good >= 4 else "  <-- MISSED"))
 
 
 def read_journal(path):
