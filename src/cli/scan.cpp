@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -30,14 +29,8 @@
 namespace pleat::cli {
 namespace {
 
-/// One item says nothing about the spread.
-std::string error_text(const Score& score) {
-    return fmt::format("{:.4f} +/- {}", score.value,
-                       std::isfinite(score.error) ? fmt::format("{:.4f}", score.error) : "n/a");
-}
-
 std::string score_text(const std::optional<Score>& score) {
-    return score ? error_text(*score) : "";
+    return score ? fmt::format("{} +/- {}", decimals(score->value), decimals(score->error)) : "";
 }
 
 std::string difference_text(const std::optional<Difference>& d) {

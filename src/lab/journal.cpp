@@ -15,12 +15,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/error.h"
-#include "gguf/output_file.h"
 #include "lab/json.h"
 #include "plan/message.h"
 
